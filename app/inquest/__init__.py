@@ -1,0 +1,1 @@
+"""Inquest: an incident investigator whose every claim cites evidence that code has checked."""

@@ -1,0 +1,72 @@
+"""The base of every value, and the scalar types that values share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+
+from inquest.domain.canonical import canonical_json, digest_of
+
+
+class Value(BaseModel):
+    """A frozen, strict, closed record.
+
+    None means "not looked"; the empty tuple means "looked, found none". Values are
+    read back with `parse` (strict JSON mode), never from loose dicts.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def canonical(self) -> bytes:
+        """Give the RFC 8785 bytes of this value: what is stored and what is digested."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def canonical_digest(self) -> str:
+        """Give "sha256:" + 64 hex over `canonical()`."""
+        return digest_of(self.canonical())
+
+    @classmethod
+    def parse(cls, raw: bytes | str) -> Self:
+        """Read back what `canonical` wrote. Raises pydantic.ValidationError."""
+        return cls.model_validate_json(raw)
+
+    def but(self, **changes: Any) -> Self:
+        """Give a copy with `changes`, validated."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**fields, **changes})
+
+
+def _utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        msg = "a moment needs a time zone"
+        raise ValueError(msg)
+    return moment.astimezone(UTC)
+
+
+Instant = Annotated[datetime, AfterValidator(_utc)]
+"""A moment in UTC, timezone-aware."""
+
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""The digest of stored bytes."""
+
+Json = JsonValue
+Labels = dict[str, str]
+
+
+def epoch_ms(moment: datetime) -> int:
+    """Give whole milliseconds since 1970 UTC, exact (no float in between)."""
+    delta = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+
+
+def from_epoch_ms(ms: int) -> datetime:
+    """Give the moment `ms` milliseconds after 1970 UTC. Raises OverflowError outside years 1 to 9999."""
+    seconds, rest = divmod(ms, 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest * 1000)
+
+
+def rfc3339(moment: datetime) -> str:
+    """Write a moment as RFC 3339 in UTC with milliseconds, as in `2026-03-01T10:00:00.123Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

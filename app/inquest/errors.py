@@ -1,0 +1,110 @@
+"""Every exception that Inquest raises, as one tree.
+
+    InquestError
+    |-- ConfigurationError      the operator must change a file, a variable or a flag
+    |-- Unauthorized            the caller's credentials do not open this door
+    |-- BadBody                 bytes that cannot be read at all (broken compression or length)
+    |   |-- BodyTooLarge        over the byte cap of the door
+    |   `-- UnknownEncoding     a Content-Encoding that we do not inflate
+    |-- StoreUnavailable        the database does not answer; trying later can help
+    |-- Refused                 the store's rules said no; nothing was changed
+    |   |-- FenceLost           another owner holds the right to act: stop quietly
+    |   |-- VersionConflict     the aggregate moved on: reload and decide again
+    |   |-- FingerprintMismatch the key holds another request
+    |   |-- BudgetExhausted     a ceiling of the plan or the ledger
+    |   `-- NotFound            no such row in this workspace
+    |-- ReplayMismatch          a journal does not rebuild what it recorded
+    |-- DeliveryUncertain       an unsafe send was started by a process that died before recording it
+    |-- ModelError              the model's provider failed; carries a kind, never the provider's text
+    `-- InvariantBroken         a bug of ours; goes to Sentry and fails the stage
+
+A vendor's failure while reading evidence is not here: it is a value, `domain.failure.Failure`.
+"""
+
+from __future__ import annotations
+
+
+class InquestError(Exception):
+    """Anything Inquest raises on purpose."""
+
+
+class ConfigurationError(InquestError):
+    """Say what to change: the message names the file, the field and the way out."""
+
+
+class Unauthorized(InquestError):
+    """Say which credential was missing or wrong, never its value."""
+
+
+class BadBody(InquestError):
+    """The bytes of a request cannot be read."""
+
+
+class BodyTooLarge(BadBody):
+    """A body is over the cap of its door."""
+
+    def __init__(self, cap_bytes: int) -> None:
+        super().__init__(f"the body is larger than {cap_bytes} bytes")
+        self.cap_bytes = cap_bytes
+
+
+class UnknownEncoding(BadBody):
+    """A Content-Encoding that this door does not inflate."""
+
+
+class StoreUnavailable(InquestError):
+    """The database cannot be reached or is restarting."""
+
+
+class Refused(InquestError):
+    """A rule of the store refused a write; nothing was changed."""
+
+
+class FenceLost(Refused):
+    """Another worker took over; whoever sees this writes nothing more and stops."""
+
+
+class VersionConflict(Refused):
+    """The aggregate has moved on since it was read."""
+
+
+class FingerprintMismatch(Refused):
+    """An effect key already holds another request."""
+
+
+class BudgetExhausted(Refused):
+    """A reservation would cross a ceiling."""
+
+    def __init__(self, ceiling: str, *, used: float, allowed: float) -> None:
+        super().__init__(f"{ceiling}: {used:g} of {allowed:g} used")
+        self.ceiling = ceiling
+        self.used = used
+        self.allowed = allowed
+
+
+class NotFound(Refused):
+    """No such row in this workspace."""
+
+
+class ReplayMismatch(InquestError):
+    """A journal does not rebuild its recorded projection; the message names the first difference."""
+
+
+class DeliveryUncertain(InquestError):
+    """A first send may or may not have arrived and cannot be looked up."""
+
+
+class ModelError(InquestError):
+    """A model's provider failed.
+
+    `kind` is one of `ports.ModelFailure`; the message is ours, from a table, and holds no provider text.
+    """
+
+    def __init__(self, kind: str, message: str, *, retry_after_ms: int | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after_ms = retry_after_ms
+
+
+class InvariantBroken(InquestError):
+    """Something that the code promises did not hold."""

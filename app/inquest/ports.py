@@ -1,0 +1,343 @@
+"""The seams: what stages and the runtime need from the outside, as Protocols.
+
+Each has a real adapter (store, connectors, models, destinations) and an in-memory or scripted one that
+keeps the same promises. Failures: a vendor's is a value in the outcome; a lost fence, a moved version, an
+exhausted budget are exceptions of `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from inquest.domain.budget import Spend
+from inquest.domain.delivery import DeliveryFailed, RevisionKind, Sent
+from inquest.domain.effect import EffectRow, Receipt, Reservation
+from inquest.domain.event import Event, EventBody
+from inquest.domain.evidence import Asked, EvidenceItem, Excluded
+from inquest.domain.fence import Fence
+from inquest.domain.hypothesis import Ledger
+from inquest.domain.investigation import Investigation
+from inquest.domain.observation import Context, Outcome, Query
+from inquest.domain.report import Report
+from inquest.domain.signals import SignalContent
+from inquest.domain.tool import ToolSpec
+from inquest.domain.transcript import Message, ModelRequest, Reply
+from inquest.domain.value import Value
+
+
+# ---- time, chance --------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """The only source of time."""
+
+    def now(self) -> datetime:
+        """Give this moment in UTC. In the worker it is the database's clock plus monotonic progress."""
+
+    def monotonic(self) -> float:
+        """Give seconds of a clock that never jumps, for durations."""
+
+
+class Ids(Protocol):
+    """The only source of chance."""
+
+    def new(self) -> str:
+        """Give a fresh id: 32 hex digits, time-ordered (UUIDv7 without dashes)."""
+
+
+# ---- evidence ------------------------------------------------------------------------------------------
+
+
+class Reading(Value):
+    """What one call of a tool gave: the outcome, and the full content bytes of each observation by digest."""
+
+    outcome: Outcome
+    contents: dict[str, bytes]
+    exchanges: int = 1
+    """Requests sent to the vendor, retries included; 0 when refused before dispatch."""
+
+
+class Tool(Protocol):
+    """One read operation of one connector."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Describe it for a model and for selection."""
+
+    def prepare(self, arguments: Mapping[str, object], query: Query) -> Query:
+        """Check arguments beyond the schema and fill their defaults, without I/O.
+
+        `query` carries tool, service, time range, budget and cursor already. Raises `InvalidQuery`
+        with a hint of ours.
+        """
+
+    async def read(self, context: Context, query: Query) -> Reading:
+        """Read one page. Never raises for a vendor's failure; CancelledError passes."""
+
+
+class InvalidQuery(Exception):  # noqa: N818  # the failure code's own word
+    """A query that cannot be run: becomes a tool result with invalid_query, nothing is sent."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+class Connector(Protocol):
+    """A configured, credentialed connection to one vendor; read only."""
+
+    @property
+    def name(self) -> str:
+        """Give the integration's name from configuration."""
+
+    @property
+    def type(self) -> str:
+        """Give the vendor, such as "prometheus"."""
+
+    @property
+    def context(self) -> Context:
+        """Give the pinned context under which it reads."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """Give its tools, in a fixed order."""
+
+    def link(self, query: Query) -> str:
+        """Give the page of the source that shows `query`, "" where there is none. No credentials in it."""
+
+    async def health(self) -> Literal["ok", "failing"]:
+        """Ask the cheapest authenticated question, within 3 s. Never raises."""
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+
+
+# ---- models and investigators --------------------------------------------------------------------------
+
+
+class ModelFailure(StrEnum):
+    """Kinds of `errors.ModelError`: what may be done about it differs."""
+
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    UNAVAILABLE = "unavailable"
+    CONTEXT_OVERFLOW = "context_overflow"
+    AUTHENTICATION = "authentication"
+    QUOTA = "quota"
+    REFUSED = "refused"
+    MALFORMED = "malformed"
+    BAD_REQUEST = "bad_request"
+
+
+class Model(Protocol):
+    """A language model provider."""
+
+    async def complete(self, request: ModelRequest, *, timeout_s: float) -> Reply:
+        """Ask once, over the ordered models of `request`. Raises ModelError; CancelledError passes."""
+
+    def count_tokens(self, request: ModelRequest) -> int:
+        """Count or over-estimate the input tokens of `request` (a tokenizer's count plus 15 %)."""
+
+    def window_tokens(self) -> int:
+        """Give the smallest input window of the configured models."""
+
+
+class Exchange(Value):
+    """One answered call as the investigator may see it."""
+
+    batch: str
+    ordinal: int
+    call_id: str
+    name: str
+    arguments: str
+    how: Literal["receipt", "replay", "refusal", "internal", "interrupt"]
+    key: str
+    shown: str
+    """What is shown of the answer: the rendered, bounded text, or the one line left after eviction."""
+    evidence: tuple[str, ...] = ()
+    failed: bool = False
+
+
+class LoopView(Value):
+    """Everything an investigator may look at for its next turn; a pure function of the journal."""
+
+    investigation: Investigation
+    turn: int
+    last: bool
+    """True when tools are withdrawn: conclude now."""
+    tools: tuple[ToolSpec, ...]
+    messages: tuple[Message, ...]
+    """The conversation so far, fitted to the window: for an investigator that reads text."""
+    exchanges: tuple[Exchange, ...]
+    evidence: tuple[EvidenceItem, ...]
+    excluded: tuple[Excluded, ...]
+    asked: tuple[Asked, ...]
+    contents: dict[str, SignalContent]
+    """Full content by digest: for an investigator that reads values."""
+    ledger: Ledger
+    spend: Spend
+
+
+class Investigator(Protocol):
+    """Who decides the next turn: a model, or the analyst."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Give the ordered model list; ("analyst",) for the analyst."""
+
+    def request(self, view: LoopView) -> ModelRequest:
+        """Write the request for the next turn: deterministic, so that a resumed worker asks the same."""
+
+    async def answer(self, request: ModelRequest, view: LoopView, *, timeout_s: float) -> Reply:
+        """Answer it. Raises ModelError when it cannot be answered."""
+
+    def diagnose_request(self, view: LoopView) -> ModelRequest:
+        """Write the request for the structured diagnosis: no tools, a closed schema."""
+
+    async def diagnose(self, request: ModelRequest, view: LoopView, *, timeout_s: float) -> Reply:
+        """Answer it with JSON text of `domain.diagnosis.Proposal`'s wire form. Raises ModelError."""
+
+
+# ---- the durable journal -------------------------------------------------------------------------------
+
+
+class Chronicle(Value):
+    """Everything that is recorded of one investigation, but the content bytes."""
+
+    investigation_id: str
+    version: int
+    events: tuple[Event, ...]
+    effects: tuple[EffectRow, ...]
+
+
+class Revision(Value):
+    """A revision that a transaction makes true: planned for every destination of the route."""
+
+    kind: RevisionKind
+    note: str = ""
+
+
+class Write(Value):
+    """One transaction of an owner: all of it or nothing.
+
+    `receipts` close reservations made earlier; `reservations` are new (they carry the version after
+    `events`); `contents` are stored by digest. A terminal event among `events` sets the status, closes
+    the lease and plans `revisions` for the `destinations`.
+    """
+
+    fence: Fence
+    expected_version: int
+    events: tuple[EventBody, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    contents: dict[str, bytes] = {}
+    revisions: tuple[Revision, ...] = ()
+    spend: Spend | None = None
+
+
+class Journal(Protocol):
+    """The append-only record of investigations, with its fence and version checks."""
+
+    async def load(self, investigation_id: str) -> Chronicle:
+        """Read events and effect rows. Raises NotFound."""
+
+    async def commit(self, write: Write) -> int:
+        """Do `write` in one transaction and give the new version.
+
+        Raises FenceLost, VersionConflict, FingerprintMismatch, BudgetExhausted (a reservation over the
+        plan's ceiling or after its deadline), StoreUnavailable.
+        """
+
+    async def content(self, digests: Sequence[str]) -> Mapping[str, bytes]:
+        """Read stored bytes. Raises NotFound naming the first digest that is missing."""
+
+
+class Fresh(Value):
+    """The key is now reserved for this fence: act."""
+
+    answer: Literal["fresh"] = "fresh"
+
+
+class Again(Value):
+    """An earlier owner reserved the key and never recorded an outcome; re-reserved for this fence: act.
+
+    `dispatches` counts this one.
+    """
+
+    answer: Literal["again"] = "again"
+    dispatches: int
+
+
+class Known(Value):
+    """The key is committed: here is the receipt, do not act."""
+
+    answer: Literal["known"] = "known"
+    receipt: Receipt
+
+
+class Moved(Value):
+    """The key held another request, uncommitted: it was abandoned and `key` (a try) is reserved instead."""
+
+    answer: Literal["moved"] = "moved"
+    key: str
+
+
+class Spent(Value):
+    """The key was dispatched three times without an outcome: close it, do not act."""
+
+    answer: Literal["spent"] = "spent"
+
+
+ReserveAnswer = Fresh | Again | Known | Moved | Spent
+
+
+class Effects(Protocol):
+    """Reservations and receipts outside the journal's own transactions."""
+
+    async def reserve(self, fence: Fence, expected_version: int, reservation: Reservation) -> ReserveAnswer:
+        """Reserve one key, or take over what a dead owner reserved.
+
+        Raises FenceLost, VersionConflict (for a key never seen), FingerprintMismatch (committed under
+        another request), BudgetExhausted.
+        """
+
+    async def receive(self, fence: Fence, receipt: Receipt, contents: Mapping[str, bytes]) -> None:
+        """Record one outcome. It never writes the aggregate's row. Raises FenceLost."""
+
+
+# ---- deliveries ----------------------------------------------------------------------------------------
+
+
+class Destination(Protocol):
+    """One place that reports are sent to."""
+
+    @property
+    def name(self) -> str:
+        """Give the destination's name from configuration."""
+
+    @property
+    def type(self) -> str:
+        """Give its kind, such as "folder"."""
+
+    def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
+        """Give the bytes that will be sent: pure, stored by digest before the send."""
+
+    async def send(self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float) -> Sent | DeliveryFailed:
+        """Send or, with `reference`, edit. May be repeated only when `reference` is known."""
+
+    async def find(self, *, marker: str, timeout_s: float) -> Sent | None | DeliveryFailed:
+        """Look for an earlier first send by its marker; None: surely not there."""
+
+
+# ---- the engine ----------------------------------------------------------------------------------------
+
+
+class Queue(Protocol):
+    """The bell. A ring is no right to act; a lost or doubled one is harmless."""
+
+    async def wake(self, tx: object, investigation_id: str) -> None:
+        """Ring for one id inside the transaction `tx` (an AsyncConnection)."""
