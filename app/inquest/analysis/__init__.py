@@ -1,0 +1,1 @@
+"""Signals extracted from evidence, by pure functions."""

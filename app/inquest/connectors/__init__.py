@@ -1,0 +1,1 @@
+"""Evidence, read only: one file a vendor."""

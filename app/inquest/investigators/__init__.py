@@ -1,0 +1,1 @@
+"""Who decides the next turn: a model, or the built-in analyst."""

@@ -1,0 +1,1 @@
+"""The language models an investigator can ask, and what they cost."""

@@ -1,0 +1,1 @@
+"""What happens while it runs: intake, admission, pipeline, effects, delivery, replay, worker, sweep."""

@@ -1,0 +1,1 @@
+"""Payload bytes to alerts: one pure file a vendor."""

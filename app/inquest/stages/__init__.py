@@ -1,0 +1,1 @@
+"""The six stages of an investigation, in order."""

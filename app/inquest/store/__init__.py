@@ -1,0 +1,1 @@
+"""Postgres: one file a concern."""

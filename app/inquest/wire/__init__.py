@@ -1,0 +1,1 @@
+"""The one bounded HTTP transport, redaction and the sanitiser."""

@@ -1,0 +1,1 @@
+"""Scripts of the house: the environment, and the checks of `make lint`."""
