@@ -7,14 +7,14 @@ exhausted budget are exceptions of `errors`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from inquest.domain.budget import Spend
 from inquest.domain.delivery import DeliveryFailed, RevisionKind, Sent
-from inquest.domain.effect import EffectRow, Receipt, Reservation
+from inquest.domain.effect import EffectRow, ModelFailed, Receipt, Reservation
 from inquest.domain.event import Event, EventBody
 from inquest.domain.evidence import Asked, EvidenceItem, Excluded
 from inquest.domain.fence import Fence
@@ -307,6 +307,75 @@ class Effects(Protocol):
 
     async def receive(self, fence: Fence, receipt: Receipt, contents: Mapping[str, bytes]) -> None:
         """Record one outcome. It never writes the aggregate's row. Raises FenceLost."""
+
+
+class Answered(Value):
+    """What a model effect gave, with the receipt that is still to be committed with what it decides.
+
+    `fresh` is False when the receipt was already committed: then `receipt` and `contents` are empty of work.
+    """
+
+    outcome: Reply | ModelFailed
+    receipt: Receipt
+    contents: dict[str, bytes]
+    fresh: bool = True
+
+
+class RecordedReading(Value):
+    """A committed outcome and the key under which its receipt lies (a try key if it was moved)."""
+
+    key: str
+    outcome: Outcome
+    repeated: bool = False
+    """True when it was answered from a receipt, without any act."""
+
+
+class Acts(Protocol):
+    """The one door through which a stage of one claimed investigation acts.
+
+    Holds the fence, the chronicle and the version; `runtime/effects.py` implements it over a Journal and
+    Effects. After FenceLost nothing more may be done with it.
+    """
+
+    @property
+    def chronicle(self) -> Chronicle:
+        """Give what is recorded so far, kept current by every call below."""
+
+    @property
+    def clock(self) -> Clock:
+        """Give the clock of this claim."""
+
+    async def contents(self, digests: Sequence[str]) -> Mapping[str, bytes]:
+        """Read stored bytes by digest, from memory where this claim has seen them."""
+
+    async def append(
+        self,
+        *events: EventBody,
+        receipts: Sequence[Receipt] = (),
+        reservations: Sequence[Reservation] = (),
+        contents: Mapping[str, bytes] | None = None,
+        revisions: Sequence[Revision] = (),
+        spend: Spend | None = None,
+    ) -> None:
+        """Commit in one transaction at the current version, and take the new events into the chronicle."""
+
+    async def model(
+        self, key: str, request: ModelRequest, ask: Callable[[float], Awaitable[Reply]], *, timeout_s: float
+    ) -> Answered:
+        """Reserve `key` for `request`, ask (with the seconds left), and give the answer, not yet committed.
+
+        A committed key gives its stored reply without asking. tenacity owns the attempts inside; when they
+        are used up the outcome is ModelFailed.
+        """
+
+    async def keep(self, answered: Answered) -> None:
+        """Commit the receipt of `answered` alone (a reply that decides nothing, such as one to be repaired)."""
+
+    async def query(self, key: str, query: Query) -> RecordedReading:
+        """Run the reserved query `key`, or give what its receipt holds. Bounded retries are inside.
+
+        A key reserved by a dead owner is taken over, moved to a try, or closed after its third dispatch.
+        """
 
 
 # ---- deliveries ----------------------------------------------------------------------------------------
