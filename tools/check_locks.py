@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -30,27 +30,27 @@ def read_lock(text: str) -> tuple[Pins, list[str]]:
     """Give the pinned versions of each name (a universal lock may pin two, by marker), and what is wrong."""
     pins: Pins = {}
     wrong: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if FORBIDDEN.search(line.split("#", 1)[0]) or "://" in line:
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if FORBIDDEN.search(line):
             wrong.append(f"line {number} holds an address, a path or an installer option: {line.strip()}")
-    code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    for entry in code.replace("\\\n", " ").splitlines():
-        if not entry.strip():
+    code = "\n".join(line.split("#", 1)[0].rstrip() for line in lines)
+    for entry in filter(str.strip, code.replace("\\\n", " ").splitlines()):
+        try:
+            asked = Requirement(HASH.sub("", entry).strip())
+        except InvalidRequirement:
+            wrong.append(f"not a requirement: {entry.strip()}")
             continue
-        asked = Requirement(HASH.sub("", entry).strip())
-        pinned = [part.version for part in asked.specifier if part.operator == "=="]
-        if asked.url or len(pinned) != 1 or len(asked.specifier) != 1:
+        versions = [part.version for part in asked.specifier if part.operator == "=="]
+        if len(versions) != 1 or len(asked.specifier) != 1:
             wrong.append(f"{asked.name} is not pinned to one version")
             continue
+        name, version = canonicalize_name(asked.name), versions[0]
+        pins.setdefault(name, set()).add(version)
         if not HASH.search(entry):
-            wrong.append(f"{asked.name} {pinned[0]} has no hash")
-        name = canonicalize_name(asked.name)
-        wrong.extend(
-            f"{name} {pinned[0]} is an excluded release"
-            for bad in EXCLUDED.get(name, ())
-            if pinned[0] in SpecifierSet(bad)
-        )
-        pins.setdefault(name, set()).add(pinned[0])
+            wrong.append(f"{name} {version} has no hash")
+        if any(version in SpecifierSet(excluded) for excluded in EXCLUDED.get(name, ())):
+            wrong.append(f"{name} {version} is an excluded release")
     return pins, wrong
 
 
