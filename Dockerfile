@@ -1,0 +1,24 @@
+# One image for every process of Inquest. Untested: no container engine runs where this is developed.
+FROM python:3.12-slim AS build
+WORKDIR /src
+COPY requirements/bootstrap.lock requirements.lock ./
+RUN python -m venv /opt/inquest \
+ && /opt/inquest/bin/pip install --no-cache-dir --require-hashes -r bootstrap.lock \
+ && /opt/inquest/bin/uv pip install --no-cache --python /opt/inquest/bin/python \
+        --compile-bytecode --require-hashes -r requirements.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY app app
+COPY config config
+COPY migrations migrations
+RUN /opt/inquest/bin/uv pip install --offline --no-cache --python /opt/inquest/bin/python \
+        --compile-bytecode --no-build-isolation --no-deps .
+
+FROM python:3.12-slim
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/inquest inquest
+COPY --from=build /opt/inquest /opt/inquest
+ENV PATH=/opt/inquest/bin:$PATH PYTHONUNBUFFERED=1
+USER inquest
+WORKDIR /var/lib/inquest
+EXPOSE 8080
+ENTRYPOINT ["inquest"]
+CMD ["up"]
