@@ -27,7 +27,6 @@ from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import Message, ModelRequest, Reply
 from inquest.domain.value import Value
 
-
 # ---- time, chance --------------------------------------------------------------------------------------
 
 
@@ -78,7 +77,7 @@ class Tool(Protocol):
         """Read one page. Never raises for a vendor's failure; CancelledError passes."""
 
 
-class InvalidQuery(Exception):  # noqa: N818  # the failure code's own word
+class InvalidQuery(Exception):  # the failure code's own word
     """A query that cannot be run: becomes a tool result with invalid_query, nothing is sent."""
 
     def __init__(self, hint: str) -> None:
@@ -395,10 +394,12 @@ class Destination(Protocol):
     def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
         """Give the bytes that will be sent: pure, stored by digest before the send."""
 
-    async def send(self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float) -> Sent | DeliveryFailed:
+    async def send(
+        self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float
+    ) -> Sent | DeliveryFailed:
         """Send or, with `reference`, edit. May be repeated only when `reference` is known."""
 
-    async def find(self, *, marker: str, timeout_s: float) -> Sent | None | DeliveryFailed:
+    async def find(self, *, marker: str, timeout_s: float) -> Sent | DeliveryFailed | None:
         """Look for an earlier first send by its marker; None: surely not there."""
 
 

@@ -97,4 +97,4 @@ def call_key(turn: int, ordinal: int) -> str:
 
 def try_key(key: str, attempt: int) -> str:
     """Name the `attempt`-th taking (2, 3 ..) of `key` after the earlier one was abandoned."""
-    return f"{key.split('/try/')[0]}/try/{attempt}"
+    return f"{key.split('/try/', maxsplit=1)[0]}/try/{attempt}"

@@ -6,12 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from inquest.domain.budget import Limits, Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.episode import Episode, Member
 from inquest.domain.failure import FailureCode
-from inquest.domain.investigation import Delivered, Diagnosed, EvidenceGathered, FactsExtracted, Identity
-from inquest.domain.investigation import IntegrationsResolved, Origin, Plan, StopReason
-from inquest.domain.budget import Limits, Spend
+from inquest.domain.investigation import (
+    Delivered,
+    Diagnosed,
+    EvidenceGathered,
+    FactsExtracted,
+    Identity,
+    IntegrationsResolved,
+    Origin,
+    Plan,
+    StopReason,
+)
 from inquest.domain.observation import Query
 from inquest.domain.report import Signature
 from inquest.domain.value import Digest, Instant, Json, Labels, Value
@@ -212,9 +221,7 @@ class CeilingReached(Value):
     allowed: float
 
 
-Steering = Annotated[
-    Nudge | ToolsWithdrawn | SelectionChanged | Evicted | CeilingReached, Field(discriminator="steer")
-]
+Steering = Annotated[Nudge | ToolsWithdrawn | SelectionChanged | Evicted | CeilingReached, Field(discriminator="steer")]
 
 
 class LoopSteered(Value):

@@ -159,4 +159,3 @@ class Recorded(Value):
     """An outcome as a root value, so that it has bytes and a digest."""
 
     outcome: Outcome
-

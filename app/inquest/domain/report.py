@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from inquest.domain.budget import Limits, PlanBudget, Spend
 from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.episode import Episode
 from inquest.domain.evidence import CoverageRow, EvidenceItem, Excluded
 from inquest.domain.hypothesis import Ledger
-from inquest.domain.budget import Limits, PlanBudget, Spend
 from inquest.domain.value import Instant, Value
 from inquest.domain.window import IncidentWindow
 

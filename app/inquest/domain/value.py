@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
@@ -32,10 +32,10 @@ class Value(BaseModel):
         """Read back what `canonical` wrote. Raises pydantic.ValidationError."""
         return cls.model_validate_json(raw)
 
-    def but(self, **changes: Any) -> Self:
+    def but(self, **changes: object) -> Self:
         """Give a copy with `changes`, validated."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**fields, **changes})
+        return type(self).model_validate({**fields, **changes})
 
 
 def _utc(moment: datetime) -> datetime:

@@ -1,0 +1,1 @@
+"""The configuration file: its shape (`sections`) and its reader (`file`)."""

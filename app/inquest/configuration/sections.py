@@ -1,0 +1,241 @@
+"""The configuration file: its whole shape, as closed values. Read by `file.read`.
+
+Secrets are never in it, only where they are: `*_env` names a variable, `*_file` a file.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
+from inquest.domain.budget import Limits
+
+NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+_DURATION = re.compile(r"^(\d+)(ms|s|m|h|d)$")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def parse_duration(value: object) -> timedelta:
+    """Read "15m", "2h", "90s", "7d" or "500ms". Raises ValueError saying what is allowed."""
+    if isinstance(value, timedelta):
+        return value
+    found = _DURATION.match(str(value).strip())
+    if not found:
+        msg = f"{value!r} is no duration: write a whole number and ms, s, m, h or d, as in 15m"
+        raise ValueError(msg)
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+
+
+class Section(BaseModel):
+    """A closed section of the file: an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Credential(Section):
+    """How a request is authenticated. `profile` names the credential; no two integrations share one."""
+
+    profile: str = Field(default="", pattern=r"^[A-Za-z0-9_.-]{0,64}$")
+    bearer_env: str | None = None
+    bearer_file: str | None = None
+    basic_username: str | None = None
+    basic_password_env: str | None = None
+    basic_password_file: str | None = None
+    token_env: str | None = None
+    token_file: str | None = None
+    header: str | None = None
+    """The header that carries the token: GitLab's PRIVATE-TOKEN, for instance."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = [
+            any((self.bearer_env, self.bearer_file)),
+            any((self.basic_password_env, self.basic_password_file)),
+            any((self.token_env, self.token_file)),
+        ]
+        if sum(kinds) > 1:
+            msg = "give one of bearer_*, basic_* and token_*, not several"
+            raise ValueError(msg)
+        if (self.basic_username is None) != (not kinds[1]):
+            msg = "basic_username and basic_password_env (or _file) go together"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def is_given(self) -> bool:
+        """Say whether any secret is named."""
+        return any((
+            self.bearer_env, self.bearer_file, self.basic_password_env, self.basic_password_file,
+            self.token_env, self.token_file,
+        ))  # fmt: skip
+
+
+class IntakeSection(Section):
+    """A named, authenticated way in: POST /v1/alerts/NAME."""
+
+    type: Literal["alertmanager"]
+    auth: Credential = Credential()
+    insecure_without_auth: bool = False
+    """Only on a loopback address: take posts from anybody."""
+    group_by: tuple[str, ...] = DEFAULT_GROUP_BY
+    unstable_labels: frozenset[str] = DEFAULT_UNSTABLE_LABELS
+    quiet_for: Duration = timedelta(minutes=15)
+    cooldown: Duration = timedelta(minutes=30)
+    stale_after: Duration = timedelta(hours=5)
+
+    @model_validator(mode="after")
+    def _authenticated(self) -> Self:
+        if not self.auth.is_given and not self.insecure_without_auth:
+            msg = (
+                "an intake needs auth (bearer_env, bearer_file or basic_*), or insecure_without_auth: true on loopback"
+            )
+            raise ValueError(msg)
+        return self
+
+
+class Pins(Section):
+    """Who the source must be; a difference is context_mismatch and nothing is sent."""
+
+    issuer: str = ""
+    audience: str = ""
+    resource: str = ""
+    tenant: str = ""
+
+
+class IntegrationSection(Section):
+    """A configured connection to a source of evidence."""
+
+    type: Literal["prometheus", "loki", "gitlab"]
+    url: str = Field(pattern=r"^https?://[^\s@?#]+$")
+    external_url: str = Field(default="", pattern=r"^(https?://[^\s@?#]+)?$")
+    """Where a human opens it; `url` when empty."""
+    ca_file: str | None = None
+    credential: Credential = Credential()
+    pins: Pins = Pins()
+    mandatory_matchers: dict[str, str] = Field(default_factory=dict)
+    org_id: str | None = None
+    """Loki's X-Scope-OrgID."""
+    projects: tuple[str, ...] = ()
+    """GitLab: the projects that may be read, by path."""
+    environments: tuple[str, ...] = ()
+
+
+class KubernetesWorkload(Section):
+    """Where a service runs."""
+
+    namespace: str = ""
+    workload: str = ""
+
+
+class ServiceSection(Section):
+    """An entry of the service catalogue."""
+
+    match: dict[str, str] = Field(min_length=1)
+    prometheus: dict[str, str] = Field(default_factory=dict)
+    loki: dict[str, str] = Field(default_factory=dict)
+    kubernetes: KubernetesWorkload = KubernetesWorkload()
+    repository: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+class DestinationSection(Section):
+    """Where reports go."""
+
+    type: Literal["folder"]
+    path: str
+    allowed_link_hosts: tuple[str, ...] = ()
+
+
+class RouteSection(Section):
+    """Which destinations a report goes to: the first route whose conditions all hold."""
+
+    to: tuple[str, ...] = Field(min_length=1)
+    severities: tuple[str, ...] = ()
+    intakes: tuple[str, ...] = ()
+
+
+class PriceSection(Section):
+    """Dollars per million tokens."""
+
+    input_usd: float = Field(ge=0)
+    output_usd: float = Field(ge=0)
+
+
+class ModelSection(Section):
+    """The models to ask, in order; none: the analyst investigates."""
+
+    names: tuple[str, ...] = ()
+    base_url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    api_key_env: str | None = None
+    api_key_file: str | None = None
+    context_window_tokens: int | None = Field(default=None, ge=4_000)
+    timeout: Duration = timedelta(seconds=120)
+    price: PriceSection | None = None
+
+
+class BudgetsSection(Section):
+    """Ceilings of one investigation, and of the workspace."""
+
+    max_model_turns: int = Field(default=Limits().max_model_turns, ge=1, le=20)
+    max_connector_effects: int = Field(default=Limits().max_connector_effects, ge=0, le=60)
+    wall_clock: Duration = timedelta(minutes=10)
+    max_tokens: int = Field(default=Limits().max_tokens, ge=1_000)
+    max_usd: float = Field(default=2.0, ge=0)
+    max_running: int = Field(default=4, ge=1, le=100)
+    max_new_per_hour: int = Field(default=60, ge=1)
+    max_usd_per_day: float = Field(default=50.0, ge=0)
+
+
+class WorkspaceSection(Section):
+    """The unit of configuration and isolation."""
+
+    intakes: dict[Annotated[str, Field(pattern=NAME)], IntakeSection] = Field(default_factory=dict)
+    integrations: dict[Annotated[str, Field(pattern=NAME)], IntegrationSection] = Field(default_factory=dict)
+    services: dict[str, ServiceSection] = Field(default_factory=dict)
+    destinations: dict[Annotated[str, Field(pattern=NAME)], DestinationSection] = Field(default_factory=dict)
+    routes: tuple[RouteSection, ...] = ()
+    model: ModelSection = ModelSection()
+    budgets: BudgetsSection = BudgetsSection()
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> Self:
+        for route in self.routes:
+            for name in route.to:
+                if name not in self.destinations:
+                    msg = f"a route names the destination {name!r}, which is not among {sorted(self.destinations)}"
+                    raise ValueError(msg)
+        profiles = [one.credential.profile for one in self.integrations.values() if one.credential.profile]
+        shared = sorted({profile for profile in profiles if profiles.count(profile) > 1})
+        if shared:
+            msg = f"two integrations share the credential profile {shared[0]!r}: each needs its own"
+            raise ValueError(msg)
+        for name, integration in self.integrations.items():
+            if integration.credential.is_given and not integration.credential.profile:
+                msg = f"integrations.{name}.credential needs a profile: the name under which its secret is known"
+                raise ValueError(msg)
+        return self
+
+
+class Configuration(Section):
+    """The whole file."""
+
+    version: Literal[1] = 1
+    workspaces: dict[Annotated[str, Field(pattern=NAME)], WorkspaceSection] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _intakes_are_unique(self) -> Self:
+        seen: dict[str, str] = {}
+        for workspace, section in self.workspaces.items():
+            for intake in section.intakes:
+                if intake in seen:
+                    msg = f"the intake {intake!r} is in workspace {seen[intake]!r} and in {workspace!r}: rename one"
+                    raise ValueError(msg)
+                seen[intake] = workspace
+        return self

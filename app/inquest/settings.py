@@ -1,0 +1,92 @@
+"""Process settings: the only reader of the environment, and the only opener of secret files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from inquest.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_SECRET_BYTES = 65_536
+
+
+class Settings(BaseSettings):
+    """What one process is told by its environment (INQUEST_*).
+
+    Without `database_url` the embedded Postgres runs under `home`.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="INQUEST_", frozen=True, extra="ignore")
+
+    database_url: SecretStr | None = None
+    home: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "inquest")
+    config: Path | None = None
+    key_file: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8417, ge=0, le=65_535)
+    url: str | None = None
+    """A running service, for `investigate` and `try`."""
+    operator_token: SecretStr | None = None
+    operator_token_file: Path | None = None
+    concurrency: int = Field(default=4, ge=1, le=64)
+    lease_s: float = Field(default=6.0, ge=0.5, le=300)
+    drain_grace_s: float = Field(default=20.0, ge=0, le=24)
+    sentry_dsn: SecretStr | None = None
+    log_format: str = Field(default="json", pattern="^(json|console)$")
+    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+
+
+def secret(*, env: str | None, file: str | None, field: str) -> SecretStr | None:
+    """Read the secret that `field` of the configuration names, or None when it names none.
+
+    Raises ConfigurationError naming the field and the variable or file, never a value. A trailing newline
+    of a file is not part of the secret.
+    """
+    if env is not None and file is not None:
+        msg = f"{field}: give {field}_env or {field}_file, not both"
+        raise ConfigurationError(msg)
+    if env is not None:
+        value = os.environ.get(env, "")
+        if not value:
+            msg = f"{field}_env: the variable {env} is not set or empty"
+            raise ConfigurationError(msg)
+        return SecretStr(value)
+    if file is not None:
+        return SecretStr(_read_secret(Path(file), f"{field}_file"))
+    return None
+
+
+def _read_secret(path: Path, field: str) -> str:
+    try:
+        with path.open("rb") as opened:
+            raw = opened.read(MAX_SECRET_BYTES + 1)
+        value = raw.decode("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{field}: {path} cannot be read as text"
+        raise ConfigurationError(msg) from error
+    if not value or len(raw) > MAX_SECRET_BYTES:
+        msg = f"{field}: {path} is empty or larger than {MAX_SECRET_BYTES} bytes"
+        raise ConfigurationError(msg)
+    return value
+
+
+def operator_token(settings: Settings) -> SecretStr | None:
+    """Give the operator's token, by environment or file. Raises ConfigurationError for both or an unreadable file."""
+    if settings.operator_token is not None and settings.operator_token_file is not None:
+        msg = "INQUEST_OPERATOR_TOKEN and INQUEST_OPERATOR_TOKEN_FILE: give one"
+        raise ConfigurationError(msg)
+    if settings.operator_token_file is not None:
+        return SecretStr(_read_secret(settings.operator_token_file, "INQUEST_OPERATOR_TOKEN_FILE"))
+    return settings.operator_token
+
+
+def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give this process's environment for a child of our own, with `extra`."""
+    return {**os.environ, **(extra or {})}
