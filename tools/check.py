@@ -2,9 +2,10 @@
 
 import sys
 
-from tools import check_locks, check_pth, check_shape, check_tracked, check_words
+from tools import check_dependencies, check_locks, check_pth, check_shape, check_tracked, check_words
 
 CHECKS = {
+    "dependencies": check_dependencies.problems,
     "locks": check_locks.problems,
     "pth": check_pth.problems,
     "shape": check_shape.problems,
