@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from inquest.domain.alert import Alert, AlertStatus
+from inquest.domain.alert import Alert, AlertStatus, severity_rank
 from inquest.domain.value import Instant, Value
 
 
@@ -26,7 +26,7 @@ class Episode(Value):
     intake: str
     source: str
     opened_at: Instant
-    members: tuple[Member, ...]
+    members: tuple[Member, ...] = Field(min_length=1)
     sender: dict[str, str] = Field(default_factory=dict)
     previous_investigation_id: str | None = None
 
@@ -34,3 +34,26 @@ class Episode(Value):
     def firing(self) -> tuple[Member, ...]:
         """Give the members that still fire."""
         return tuple(member for member in self.members if member.alert.status is AlertStatus.FIRING)
+
+    @property
+    def primary(self) -> Member:
+        """Give the member that stands for the episode: firing before resolved, most severe, then earliest."""
+        return min(
+            self.members,
+            key=lambda member: (
+                member.alert.status is not AlertStatus.FIRING,
+                -severity_rank(member.alert.severity),
+                member.alert.starts_at or member.first_seen,
+                member.alert.fingerprint,
+            ),
+        )
+
+    @property
+    def common_labels(self) -> dict[str, str]:
+        """Give the labels that every member carries with the same value."""
+        first, *rest = self.members
+        return {
+            name: value
+            for name, value in first.alert.labels.items()
+            if all(member.alert.labels.get(name) == value for member in rest)
+        }

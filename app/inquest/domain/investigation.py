@@ -58,7 +58,7 @@ class ConnectedSource(Value):
 
 
 class ServiceGuess(Value):
-    """Which service the alert is about, and how we know. `matchers` select it at each kind of source."""
+    """Which service the alert is about, and how we know. `matchers`: by type of source, the labels that select it."""
 
     service_id: str
     how: Literal["catalogue", "convention", "label", "none"]
@@ -66,7 +66,7 @@ class ServiceGuess(Value):
     workload: str = ""
     repository: str = ""
     depends_on: tuple[str, ...] = ()
-    matchers: Labels = Field(default_factory=dict)
+    matchers: dict[str, Labels] = Field(default_factory=dict)
 
 
 class Integrations(Value):

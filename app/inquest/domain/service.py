@@ -1,0 +1,58 @@
+"""The service catalogue, and how an alert's labels name a service."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from inquest.domain.investigation import ServiceGuess
+from inquest.domain.value import Labels, Value
+
+SERVICE_LABELS = ("service", "app", "app_kubernetes_io_name", "application", "job", "deployment", "container")
+"""Labels that conventionally name a service, best first."""
+WORKLOAD_LABELS = ("deployment", "statefulset", "daemonset", "workload", "app")
+
+
+class Service(Value):
+    """An entry of the catalogue. `matchers` selects the service at each type of source."""
+
+    name: str
+    match: Labels
+    matchers: dict[str, Labels] = Field(default_factory=dict)
+    namespace: str = ""
+    workload: str = ""
+    repository: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
+def resolve_service(labels: Labels, catalogue: tuple[Service, ...]) -> ServiceGuess:
+    """Say which service `labels` are about, and how that is known.
+
+    The catalogue decides where an entry's `match` holds, the most specific one first. Without one, the
+    first conventional label names it: a guess, shown as such, that a label search proves or not.
+    """
+    matching = [entry for entry in catalogue if all(labels.get(name) == value for name, value in entry.match.items())]
+    if matching:
+        return _from_catalogue(max(matching, key=lambda entry: (len(entry.match), entry.name)))
+    label = next((name for name in SERVICE_LABELS if labels.get(name)), None)
+    if label is None:
+        return ServiceGuess(service_id="", how="none", namespace=labels.get("namespace", ""))
+    scope = {name: labels[name] for name in ("namespace", label) if labels.get(name)}
+    return ServiceGuess(
+        service_id=labels[label],
+        how="label" if label == "service" else "convention",
+        namespace=labels.get("namespace", ""),
+        workload=next((labels[name] for name in WORKLOAD_LABELS if labels.get(name)), ""),
+        matchers={"prometheus": scope, "loki": scope},
+    )
+
+
+def _from_catalogue(entry: Service) -> ServiceGuess:
+    return ServiceGuess(
+        service_id=entry.name,
+        how="catalogue",
+        namespace=entry.namespace,
+        workload=entry.workload,
+        repository=entry.repository,
+        depends_on=entry.depends_on,
+        matchers={kind: entry.matchers.get(kind) or entry.match for kind in ("prometheus", "loki")},
+    )

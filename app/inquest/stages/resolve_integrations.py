@@ -1,0 +1,56 @@
+"""Stage 1: what this workspace has connected, with its last known health, and which service this is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inquest.domain.investigation import ConnectedSource, Integrations, IntegrationsResolved, Investigation
+from inquest.domain.service import Service, resolve_service
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
+
+    from inquest.ports import Acts, Connector
+    from inquest.stages.kit import Stage
+
+MAX_SOURCES = 64
+
+
+@dataclass(frozen=True)
+class ResolveKit:
+    """`health` is what the last check of each integration found, by name."""
+
+    connectors: Sequence[Connector]
+    catalogue: tuple[Service, ...]
+    health: Mapping[str, Literal["ok", "failing", "unknown"]]
+
+
+def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage is bound alike; this one does not act
+    """Give stage 1 as a function of the state."""
+
+    async def resolve_integrations(state: Investigation) -> IntegrationsResolved:
+        episode = state.episode
+        labels = {**episode.primary.alert.labels, **episode.common_labels}
+        return IntegrationsResolved(
+            integrations=Integrations(
+                sources=tuple(_describe(connector, kit) for connector in kit.connectors[:MAX_SOURCES]),
+                service=resolve_service(labels, kit.catalogue),
+            )
+        )
+
+    return resolve_integrations
+
+
+def _describe(connector: Connector, kit: ResolveKit) -> ConnectedSource:
+    specs = [tool.spec for tool in connector.tools]
+    health = kit.health.get(connector.name, "unknown")
+    return ConnectedSource(
+        name=connector.name,
+        type=connector.type,
+        signals=tuple(sorted({spec.signal for spec in specs})),
+        tools=tuple(spec.name for spec in specs),
+        health=health,
+        note="its last health check failed" if health == "failing" else "",
+    )
