@@ -12,6 +12,7 @@
     |   |-- VersionConflict     the aggregate moved on: reload and decide again
     |   |-- FingerprintMismatch the key holds another request
     |   |-- BudgetExhausted     a ceiling of the plan or the ledger
+    |   |-- Halted              an operator halted the workspace: nothing new is reserved
     |   `-- NotFound            no such row in this workspace
     |-- ReplayMismatch          a journal does not rebuild what it recorded
     |-- DeliveryUncertain       an unsafe send was started by a process that died before recording it
@@ -80,6 +81,10 @@ class BudgetExhausted(Refused):
         self.ceiling = ceiling
         self.used = used
         self.allowed = allowed
+
+
+class Halted(Refused):
+    """The workspace, or everything, is halted: commit what came back, release the lease and stop."""
 
 
 class NotFound(Refused):

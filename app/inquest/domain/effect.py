@@ -56,13 +56,16 @@ class EffectState(StrEnum):
 
 
 class EffectRow(Value):
-    """One row of `effect`, as replay and recovery read it."""
+    """One row of `effect`, as replay and recovery read it.
+
+    `dispatches` is 0 for one that was reserved and then cut by a drain: what is cut is not counted.
+    """
 
     key: str
     kind: EffectKind
     fingerprint: Digest
     state: EffectState
-    dispatches: int = Field(ge=1)
+    dispatches: int = Field(ge=0)
     generation: int
     attempt: int
     expected_version: int
