@@ -1,0 +1,50 @@
+"""Clocks and ids of a process: the only sources of time and chance in the product."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+class SystemClock:
+    """This machine's clock; for what no lease or deadline hangs on."""
+
+    def now(self) -> datetime:
+        """Give this moment in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Give seconds of a clock that never jumps."""
+        return time.monotonic()
+
+
+@dataclass(frozen=True)
+class AnchoredClock:
+    """The database's clock, read once and carried on by the monotonic one: a wrong wall clock changes nothing.
+
+    `read_at` is the monotonic time at which the database said `database_now`.
+    """
+
+    database_now: datetime
+    read_at: float
+
+    def now(self) -> datetime:
+        """Give the database's moment in UTC."""
+        return self.database_now + timedelta(seconds=time.monotonic() - self.read_at)
+
+    def monotonic(self) -> float:
+        """Give seconds of a clock that never jumps."""
+        return time.monotonic()
+
+
+class RandomIds:
+    """UUIDv7 (RFC 9562) as 32 hex digits: sorted by the millisecond of their making."""
+
+    def new(self) -> str:
+        """Give a fresh id."""
+        stamp = time.time_ns() // 1_000_000
+        chance = int.from_bytes(os.urandom(10), "big")
+        high, low = chance >> 68, chance & ((1 << 62) - 1)
+        return f"{stamp << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low:032x}"
