@@ -19,6 +19,6 @@ COPY --from=build /opt/inquest /opt/inquest
 ENV PATH=/opt/inquest/bin:$PATH PYTHONUNBUFFERED=1
 USER inquest
 WORKDIR /var/lib/inquest
-EXPOSE 8080
+EXPOSE 8417
 ENTRYPOINT ["inquest"]
 CMD ["up"]
