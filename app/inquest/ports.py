@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from pydantic import SkipValidation
+
 from inquest.domain.budget import Spend
 from inquest.domain.delivery import DeliveryFailed, RevisionKind, Sent
 from inquest.domain.effect import EffectRow, ModelFailed, Receipt, Reservation
@@ -175,10 +177,16 @@ class LoopView(Value):
     evidence: tuple[EvidenceItem, ...]
     excluded: tuple[Excluded, ...]
     asked: tuple[Asked, ...]
-    contents: dict[str, SignalContent]
-    """Full content by digest: for an investigator that reads values."""
+    contents: SkipValidation[Mapping[str, SignalContent]]
+    """Full content by digest, parsed when it is looked at: for an investigator that reads values.
+
+    Holds the first MAX_HELD_CONTENT_BYTES of evidence in order of admission; for one that is not in it,
+    the observation's own (truncated) content is all there is.
+    """
     ledger: Ledger
     spend: Spend
+    max_output_tokens: int = 4_096
+    """What the request may ask for, so that request and answer fit the window."""
 
 
 class Investigator(Protocol):

@@ -20,6 +20,8 @@ MAX_TOOL_CALLS = 60
 """Connector effects: seeds, tries and repeated dispatches included, internal calls not."""
 MAX_CONCURRENT_CALLS = 8
 MAX_CALLS_IN_TURN = 40
+MAX_LISTED_CALLS = 200
+"""Calls of one reply past MAX_CALLS_IN_TURN are refused one by one up to here; those beyond are only counted."""
 MAX_CONCLUSION_NUDGES = 2
 MAX_HYPOTHESES = 6
 MAX_DISPATCHES = 3
@@ -35,6 +37,17 @@ SCHEMA_CONTEXT_SHARE = 0.25
 MAX_ARGUMENT_BYTES = 16_384
 """Arguments of one call above this are refused as invalid_query, unparsed."""
 MAX_REPLY_BYTES = 262_144
+MAX_CONTENT_BYTES = 16 * 1024 * 1024
+"""One stored content; the transport's cap is the same."""
+MAX_HELD_CONTENT_BYTES = 48 * 1024 * 1024
+"""Full contents of evidence that are held in memory at once; the first ones admitted are held."""
+MAX_MODEL_ATTEMPTS = 3
+MODEL_ATTEMPT_TIMEOUT_S = 90.0
+MODEL_TURN_TIMEOUT_S = 180.0
+"""All attempts of one model turn together, their waits included."""
+MAX_QUERY_RETRIES = 2
+MAX_RETRY_WAIT_S = 10.0
+"""A source that asks for a longer wait is not asked again (design 7)."""
 
 
 class Limits(Value):

@@ -155,7 +155,10 @@ class EpisodeChanged(Value):
 
 
 class TurnCommitted(Value):
-    """Turn `turn`'s reply is stored, its calls are planned and reserved."""
+    """Turn `turn`'s reply is stored, its calls are planned and reserved.
+
+    `reply` names the bytes of a `transcript.Reply`, or of an `effect.ModelFailed`, which has no calls.
+    """
 
     kind: Literal["turn_committed"] = "turn_committed"
     turn: int
@@ -164,6 +167,10 @@ class TurnCommitted(Value):
     reply: Digest
     calls: tuple[PlannedCall, ...]
     offered: tuple[str, ...]
+    request_tokens: int = 0
+    """Our own count of the request: the upper estimate where the provider gives no usage."""
+    unlisted_calls: int = 0
+    """Calls past MAX_LISTED_CALLS, which are not in `calls` and were not answered."""
     provider_request_id: str = ""
     provider_response_id: str = ""
     provider_item_ids: tuple[str, ...] = ()

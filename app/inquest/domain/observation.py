@@ -155,7 +155,25 @@ class Error(Value):
 Outcome = Annotated[Ok | Partial | Error, Field(discriminator="status")]
 
 
+class Provenance(Value):
+    """Who answers a tool, from the host's configuration: what an observation of it must say (checklist 30)."""
+
+    source: str
+    signal: Signal
+    tenant: str
+    workspace: str
+
+
 class Recorded(Value):
-    """An outcome as a root value, so that it has bytes and a digest."""
+    """An outcome as a root value, so that it has bytes and a digest.
+
+    `expected` is None when the tool was no longer configured. `tries` counts the calls of the tool within
+    this dispatch, `exchanges` the requests they sent (0: refused before anything was sent). `unbacked`
+    names observations whose full content was missing or had another digest.
+    """
 
     outcome: Outcome
+    expected: Provenance | None = None
+    tries: int = Field(default=1, ge=0)
+    exchanges: int = Field(default=1, ge=0)
+    unbacked: tuple[Digest, ...] = ()
