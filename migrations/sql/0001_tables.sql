@@ -89,7 +89,7 @@ create table investigation (
   attempt int not null default 1,
   lease_expires_at timestamptz,
   version int not null default 0,
-  claimed_version int not null default 0,
+  claimed_version int not null default 0,     -- version after the claim's own generation_advanced
   released boolean not null default true,     -- the owner let go: a drain, a wait; costs no attempt
   stage_error boolean not null default false, -- the last owner ended by a stage error
   max_model_turns int,                        -- of plan_committed
@@ -108,6 +108,9 @@ create table investigation (
 );
 create index investigation_runnable on investigation (workspace, severity_rank desc, created_at)
   where status in ('queued', 'running', 'waiting', 'deferred');
+create index investigation_queued on investigation (workspace, severity_rank desc, created_at)
+  where status = 'queued';
+create index investigation_running on investigation (workspace) where status = 'running';
 create index investigation_of_episode on investigation (episode_id);
 create index investigation_listing on investigation (workspace, created_at desc, investigation_id desc);
 
@@ -123,8 +126,16 @@ create table event (
   body_digest text not null,
   prev_digest text not null,
   committed_at timestamptz not null default clock_timestamp(),
-  primary key (investigation_id, seq)
+  primary key (investigation_id, seq),
+  constraint event_kind_is_known check (kind in
+    ('run_started', 'plan_committed', 'stage_committed', 'episode_changed', 'turn_committed', 'batch_joined',
+     'loop_steered', 'interrupt_raised', 'interrupt_answered', 'interrupt_expired', 'generation_advanced',
+     'run_succeeded', 'run_failed', 'run_cancelled'))
 );
+-- What must be true whatever writes: one plan, one end. run_started is seq 1 by the function that appends.
+create unique index event_one_plan on event (investigation_id) where kind = 'plan_committed';
+create unique index event_one_end on event (investigation_id)
+  where kind in ('run_succeeded', 'run_failed', 'run_cancelled');
 
 create table content (
   workspace text not null,
