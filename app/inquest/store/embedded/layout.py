@@ -26,8 +26,8 @@ SOCKET_NAME = f".s.PGSQL.{PORT}"
 MAX_SOCKET_PATH_BYTES = 103  # sockaddr_un less its NUL: 107 on Linux, 103 on macOS; the smaller serves both
 MAX_LOG_BYTES = 4 * 1024 * 1024  # a longer log is put aside at the next start
 
-# libpq and Postgres split socket folders at commas, SQLAlchemy splits hosts at colons: keep to what all read alike.
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./ +~@-]+")
+# Who reads a connection string disagrees about spaces, commas, colons and plus signs: keep to what all read alike.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./-]+")
 
 
 @dataclass(frozen=True)
