@@ -1,0 +1,182 @@
+"""Who may act: claims and leases on Postgres. The rules are the SQL functions of `migrations/sql/0004_queue.sql`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg import Connection, OperationalError
+from psycopg.errors import Error as DriverError
+from sqlalchemy import Row
+
+from inquest.domain.budget import MAX_ATTEMPTS
+from inquest.domain.event import EVENT_SCHEMA_VERSION
+from inquest.domain.fence import Fence
+from inquest.domain.investigation import Identity
+from inquest.errors import FenceLost, StoreUnavailable
+from inquest.store.database import Database
+from inquest.store.lease import EVENT_VERSIONS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits
+from inquest.store.rules import check_text
+
+MAX_WORKSPACES_TRIED = 64
+"""One claim looks at so many workspaces; the next bell looks again."""
+EVERYTHING = ""
+"""The name under which all workspaces are halted."""
+
+_CLAIM = "select * from inquest.claim(%(owner)s, %(p)s::jsonb)"
+_RENEW = "select inquest.renew_lease(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(lease_ms)s)"
+_LET_GO = "select inquest.let_go(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(stage_error)s, %(max_attempts)s)"
+_EXPIRE = """
+update inquest.investigation set lease_expires_at = clock_timestamp()
+where investigation_id = %(id)s and status = 'running' returning 1
+"""
+_HALT = "insert into inquest.halt (workspace, actor) values (%(workspace)s, %(actor)s) on conflict do nothing"
+_RESUME = "delete from inquest.halt where workspace = %(workspace)s"
+
+
+class PostgresClaims:
+    """Claims over all workspaces of one database. Leases go by the database's clock only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(
+        self,
+        owner_id: str,
+        *,
+        lease: timedelta = LEASE,
+        workflow_versions: Sequence[str] = WORKFLOW_VERSIONS,
+        event_versions: Sequence[int] = EVENT_VERSIONS,
+        limits: ClaimLimits | None = None,
+        take_expired: bool = True,
+        workspace: str | None = None,
+    ) -> Claimed | None:
+        """Take the most severe, then oldest, investigation that may run now, whichever id a bell named.
+
+        Of the workspaces with something to run, the one with the fewest running goes first; `workspace`
+        restricts it to one. Under that workspace's lock: `running` ones are counted (waiting ones are not); a
+        queued one whose `not_before` has come is taken while there is room; one whose lease has expired is
+        taken without room, since it counts already. One whose owner died before it appended anything is
+        queued again after a wait instead, and charged by the claim after it. Only workflow and event
+        versions that are named are touched. A halted workspace gives nothing.
+
+        `take_expired=False` leaves expired leases alone: for one lease length after the database was away,
+        when their owners had no way to renew them. `owner_id` is unique per process boot.
+        Gives None when nothing may run; the worker waits for the next bell. Raises StoreUnavailable.
+        """
+        check_text("owner_id", owner_id)
+        asked = {
+            "lease_ms": lease // timedelta(milliseconds=1),
+            "workflows": list(workflow_versions),
+            "event_versions": list(event_versions),
+            "limits": (limits or ClaimLimits()).model_dump(),
+            "take_expired": take_expired,
+            "only": workspace,
+            "schema_version": EVENT_SCHEMA_VERSION,
+        }
+        skip: list[str] = []
+        for _ in range(MAX_WORKSPACES_TRIED):
+            parameters = {"owner": owner_id, "p": json.dumps({**asked, "skip": skip})}
+            found = await self._database.row(_CLAIM, parameters)
+            if found is None:
+                return None
+            if found.investigation_id is not None:
+                return _claimed(found, owner_id)
+            skip.append(found.workspace)
+        return None
+
+    async def renew(self, fence: Fence, *, lease: timedelta = LEASE) -> datetime:
+        """Lengthen the lease, an expired one that nobody took too; gives its new end. Raises FenceLost."""
+        renewed: datetime = await self._database.value(_RENEW, _renewal(fence, lease))
+        return renewed
+
+    async def release(self, fence: Fence) -> None:
+        """Let go without a charge (a drain): queued again, and its bell rings.
+
+        The dispatches of what this owner reserved and has no outcome are taken back: they were cut.
+        Raises FenceLost, NotFound.
+        """
+        await self._database.value(_LET_GO, {**_named(fence), "stage_error": False, "max_attempts": MAX_ATTEMPTS})
+
+    async def fail_attempt(self, fence: Fence, *, max_attempts: int = MAX_ATTEMPTS) -> datetime:
+        """End the attempt by a stage error: queued again after a wait, whose end it gives; the next claim charges it.
+
+        `max_attempts` is the one of the claims. Raises FenceLost, NotFound.
+        """
+        parameters = {**_named(fence), "stage_error": True, "max_attempts": max_attempts}
+        not_before: datetime = await self._database.value(_LET_GO, parameters)
+        return not_before
+
+    async def expire(self, investigation_id: str) -> bool:
+        """End the lease as if its time had run out, whoever holds it; False when nobody does.
+
+        For an operator who knows that the owner is gone. The owner may renew it, if it lives.
+        """
+        return await self._database.row(_EXPIRE, {"id": investigation_id}) is not None
+
+    async def halt(self, workspace: str = EVERYTHING, *, actor: str = "") -> None:
+        """Let nothing be claimed and nothing be reserved in `workspace` until `resume`. Twice is once."""
+        await self._database.rows(_HALT, {"workspace": workspace, "actor": actor})
+
+    async def resume(self, workspace: str = EVERYTHING) -> None:
+        """End a halt of the same name. The sweep rings for what waited."""
+        await self._database.rows(_RESUME, {"workspace": workspace})
+
+
+def renew_now(connection: Connection[Any], fence: Fence, *, lease: timedelta = LEASE) -> datetime:
+    """Renew over a connection of the caller's own, without an event loop: for the lease's thread.
+
+    The connection is in autocommit. Raises FenceLost and StoreUnavailable.
+    """
+    try:
+        found = connection.execute(_RENEW, _renewal(fence, lease)).fetchone()
+    except OperationalError as error:
+        raise StoreUnavailable("the database does not answer a renewal") from error
+    except DriverError as error:
+        if error.sqlstate == "IQF01":
+            raise FenceLost(f"{fence.investigation_id} is no longer owned by generation {fence.generation}") from error
+        raise
+    if found is None:
+        raise FenceLost(f"{fence.investigation_id} is gone")
+    renewed: datetime = found[0]
+    return renewed
+
+
+def _named(fence: Fence) -> dict[str, object]:
+    return {
+        "id": fence.investigation_id,
+        "owner": fence.owner_id,
+        "generation": fence.generation,
+        "attempt": fence.attempt,
+    }
+
+
+def _renewal(fence: Fence, lease: timedelta) -> dict[str, object]:
+    return {**_named(fence), "lease_ms": lease // timedelta(milliseconds=1)}
+
+
+def _claimed(row: Row[Any], owner_id: str) -> Claimed:
+    fence = Fence(
+        investigation_id=row.investigation_id,
+        owner_id=owner_id,
+        generation=row.generation,
+        attempt=row.attempt,
+    )
+    identity = Identity(
+        workspace_id=row.workspace,
+        task_id=row.episode_id,
+        run_id=row.investigation_id,
+        session_id=row.session_id,
+        workflow_id=row.workflow,
+    )
+    return Claimed(
+        fence=fence,
+        identity=identity,
+        version=row.version,
+        exhausted=row.exhausted,
+        started_at=row.started_at,
+        now=row.now,
+        lease_expires_at=row.lease_expires_at,
+    )
