@@ -274,3 +274,16 @@ begin
     perform refer_to(p_workspace, p_investigation, array[p_outcome_digest]);
   end if;
 end $$;
+
+-- Bytes that no event commits, kept as long as the investigation.
+create function put_contents(
+  p_workspace text, p_investigation text, p_digests text[], p_contents bytea[]
+) returns void
+language plpgsql set search_path = inquest, pg_temp as $$
+begin
+  perform from investigation i where i.investigation_id = p_investigation and i.workspace = p_workspace for key share;
+  if not found then
+    raise exception 'investigation %', p_investigation using errcode = 'IQN01';
+  end if;
+  perform store_contents(p_workspace, p_investigation, p_digests, p_contents);
+end $$;

@@ -77,6 +77,9 @@ def checked(write: Write) -> Checked:
         check_text("tool_call_id", reservation.tool_call_id)
     for revision in write.revisions:
         check_text("the note of a revision", revision.note)
+    for event in write.events:
+        if isinstance(event, InterruptRaised):
+            check_text("the prompt of an interrupt", event.prompt)
     _check_distinct(receipt.key for receipt in write.receipts)
     _check_distinct(base_key(reservation.key) for reservation in write.reservations)
     lifecycle = _lifecycle(write)
