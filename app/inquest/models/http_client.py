@@ -1,0 +1,69 @@
+"""The HTTP client that the models' SDK is given: one host, no redirects, no proxies, a byte cap."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+from typing_extensions import override
+
+from inquest.models.failures import model_error
+from inquest.ports import ModelFailure
+
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+"""One answer of a model, inflated or not: far above any legal reply, far below what hurts."""
+CONNECT_TIMEOUT_S = 10.0
+MAX_CONNECTIONS = 32
+
+
+class _CappedStream(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream) -> None:
+        self._inner = inner
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for chunk in self._inner:
+            read += len(chunk)
+            if read > MAX_ANSWER_BYTES:
+                raise model_error(ModelFailure.MALFORMED)
+            yield chunk
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class PinnedTransport(httpx.AsyncBaseTransport):
+    """Sends to `host` only (any host when None: then the SDK's own table of providers decides)."""
+
+    def __init__(self, host: str | None) -> None:
+        limits = httpx.Limits(max_connections=MAX_CONNECTIONS)
+        self._inner = httpx.AsyncHTTPTransport(retries=0, limits=limits, trust_env=False)
+        self._host = host
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self._host is not None and request.url.netloc.decode() != self._host:
+            raise model_error(ModelFailure.BAD_REQUEST)
+        # An identity body: what is counted is what is parsed.
+        request.headers["accept-encoding"] = "identity"
+        response = await self._inner.handle_async_request(request)
+        if isinstance(response.stream, httpx.AsyncByteStream):
+            response.stream = _CappedStream(response.stream)
+        return response
+
+    @override
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def pinned_client(base_url: str | None) -> httpx.AsyncClient:
+    """Give the client for one process; the SDK adds its own total timeout, which we bound again outside."""
+    host = httpx.URL(base_url).netloc.decode() if base_url else None
+    return httpx.AsyncClient(
+        transport=PinnedTransport(host),
+        follow_redirects=False,
+        trust_env=False,
+        timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
+    )
