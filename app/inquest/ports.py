@@ -8,20 +8,20 @@ exhausted budget are exceptions of `errors`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from pydantic import SkipValidation
 
 from inquest.domain.budget import Spend
-from inquest.domain.delivery import DeliveryFailed, RevisionKind, Sent
+from inquest.domain.delivery import DeliveryClaimed, DeliveryFailed, DeliveryFence, Ending, RevisionKind, Sent
 from inquest.domain.effect import EffectRow, ModelFailed, Receipt, Reservation
 from inquest.domain.event import Event, EventBody
 from inquest.domain.evidence import Asked, EvidenceItem, Excluded
 from inquest.domain.fence import Fence
 from inquest.domain.hypothesis import Ledger
-from inquest.domain.investigation import Investigation
+from inquest.domain.investigation import Identity, Investigation
 from inquest.domain.observation import Context, Outcome, Query
 from inquest.domain.report import Report
 from inquest.domain.signals import SignalContent
@@ -411,6 +411,28 @@ class Destination(Protocol):
         """Look for an earlier first send by its marker; None: surely not there."""
 
 
+class Deliveries(Protocol):
+    """The record of what is to be sent where, with its own fence. Every method may raise StoreUnavailable."""
+
+    async def place(self, target_id: str) -> tuple[str, str] | None:
+        """Give the workspace and the destination's name of a target; None when there is no such target."""
+
+    async def next_due(self, workspace: str, destination: str) -> str | None:
+        """Give a target of this destination that has something due, the one that has waited longest."""
+
+    async def claim(self, owner_id: str, target_id: str, *, lease: timedelta) -> DeliveryClaimed | None:
+        """Take the target if something is due there; None changes nothing. Older unsent revisions are superseded."""
+
+    async def reserve(self, claimed: DeliveryClaimed, rendered: bytes, *, send_for: timedelta) -> None:
+        """Store what will be sent, and hold the target until the send must be over. Raises FenceLost."""
+
+    async def end(self, claimed: DeliveryClaimed, ending: Ending) -> None:
+        """Record how it ended, let go of the target, and ring when more is due. Raises FenceLost."""
+
+    async def release(self, fence: DeliveryFence) -> None:
+        """Let go of a target without an ending: what is reserved is looked up once its deadline has passed."""
+
+
 # ---- the engine ----------------------------------------------------------------------------------------
 
 
@@ -419,3 +441,122 @@ class Queue(Protocol):
 
     async def wake(self, tx: object, investigation_id: str) -> None:
         """Ring for one id inside the transaction `tx` (an AsyncConnection)."""
+
+
+class Engine(Protocol):
+    """The other end of the bell: what hears the rings of one queue and calls for each."""
+
+    async def serve(
+        self, queue: Literal["investigations", "deliveries"], on_ring: Callable[[str], Awaitable[None]], *, slots: int
+    ) -> None:
+        """Call `on_ring` with the id of each ring, at most `slots` at once, until cancelled.
+
+        When cancelled it takes no more rings and waits a bounded time for the calls that run. Any other
+        return, and any exception, means that the engine broke: serve again.
+        """
+
+
+# ---- claims and leases ---------------------------------------------------------------------------------
+
+
+class Claimed(Protocol):
+    """The right to act on one investigation (its value is `store.lease.Claimed`, which says the fields)."""
+
+    @property
+    def fence(self) -> Fence:
+        """Give the fence of this claim."""
+
+    @property
+    def identity(self) -> Identity:
+        """Give the investigation's identity."""
+
+    @property
+    def version(self) -> int:
+        """Give the aggregate's version; 0 when nothing is recorded yet."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Say that the attempts are used up: end it `failed` with the evidence so far, and do nothing else."""
+
+    @property
+    def started_at(self) -> datetime:
+        """Give the moment of the first claim of all, by the database's clock."""
+
+    @property
+    def now(self) -> datetime:
+        """Give the moment of this claim, by the database's clock."""
+
+
+class Claims(Protocol):
+    """Who may act, decided by the store. Every method may raise StoreUnavailable."""
+
+    async def claim(self, owner_id: str, *, lease: timedelta, take_expired: bool) -> Claimed | None:
+        """Take what may run next, whichever id a bell named; None changes nothing.
+
+        `take_expired=False` leaves expired leases to their owners.
+        """
+
+    async def release(self, fence: Fence) -> None:
+        """Let go without a charge, and ring. Raises FenceLost, NotFound."""
+
+    async def fail_attempt(self, fence: Fence) -> datetime:
+        """End the attempt by a stage error; gives when the next may begin. Raises FenceLost, NotFound."""
+
+
+class LeaseLine(Protocol):
+    """A connection of the lease thread's own. It blocks, and belongs to one thread."""
+
+    def renew(self, fence: Fence, lease: timedelta) -> None:
+        """Lengthen one lease. Raises FenceLost, StoreUnavailable."""
+
+    def moved(self, timeout_s: float) -> frozenset[str]:
+        """Wait at most `timeout_s` for investigations whose fence was moved by a write from no owner.
+
+        Gives their ids, as hints: a renewal tells the truth. Raises StoreUnavailable.
+        """
+
+    def close(self) -> None:
+        """Close the connection. Never raises."""
+
+
+# ---- upkeep --------------------------------------------------------------------------------------------
+
+
+class Standing(Value):
+    """How many investigations of one workspace are running and queued, and how long the oldest has waited."""
+
+    workspace: str
+    running: int
+    queued: int
+    oldest_queued_s: float
+
+
+class Sweep(Protocol):
+    """What time alone changes. Each method does a bounded amount in one statement and gives how many rows.
+
+    Every worker may call each at any time: what another holds is skipped. All may raise StoreUnavailable.
+    """
+
+    async def ring_investigations(self, *, take_expired: bool) -> int:
+        """Ring for queued ones that have room, and for expired leases."""
+
+    async def admit_deferred(self) -> int:
+        """Queue deferred ones that are due, and cancel those whose episode ended over an hour ago."""
+
+    async def expire_interrupts(self) -> int:
+        """Go on without an answer where nobody answered in time."""
+
+    async def settle_episodes(self) -> int:
+        """End quiet episodes, and count silent members as gone."""
+
+    async def ring_deliveries(self) -> int:
+        """Ring for targets with something due."""
+
+    async def delete_dead_jobs(self) -> int:
+        """Delete the engine's rows whose worker is gone."""
+
+    async def standings(self) -> Sequence[Standing]:
+        """Count what runs and waits, by workspace."""
+
+    async def silent_watchdogs(self, silence: timedelta) -> Mapping[str, bool]:
+        """Say for each intake that ever sent a Watchdog whether none came for `silence`."""
