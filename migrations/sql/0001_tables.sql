@@ -15,20 +15,27 @@ create table intake_receipt (
   workspace text not null,
   intake text not null,
   receipt_key text not null,          -- the sender's delivery id, else sha256 of the body
+  keyed_by text not null default 'body' check (keyed_by in ('delivery', 'body')),
   body_digest text not null,
   received_at timestamptz not null default now(),
   remote text not null default '',
   state text not null check (state in ('accepted', 'quarantined', 'repeated')),
   reason text not null default '',    -- why quarantined: ours, with a byte offset where there is one
-  counts jsonb not null default '{}'  -- of this post's members, by the words of the accounting equation
+  members int not null default 1,     -- how many this post brought; one that yields none counts as one
+  counts jsonb not null default '{}', -- of this post's members, by the words of the accounting equation
+  warnings text[] not null default '{}',
+  investigation_ids text[] not null default '{}' -- whose members they are
 );
+-- A sender's delivery id is taken once; later receipts under it are 'repeated'.
+create unique index intake_receipt_delivery on intake_receipt (workspace, intake, receipt_key)
+  where keyed_by = 'delivery' and state <> 'repeated';
 create index intake_receipt_by_key on intake_receipt (workspace, intake, receipt_key);
 create index intake_receipt_by_time on intake_receipt (workspace, received_at desc);
 
 create table alert_group (
   workspace text not null,
   group_key text not null,
-  episode_id text,                    -- the current episode
+  episode_id text,                    -- the current episode, or the last one when that has ended
   primary key (workspace, group_key)
 );
 
@@ -42,13 +49,15 @@ create table episode (
   quiet_since timestamptz,            -- null while a member fires
   ended_at timestamptz,               -- set by the sweep after quiet_for of quiet, or by a successor
   severity_rank int not null,
+  version int not null default 1,     -- moves when members join, stop or fire again
   previous_episode_id text,
   quiet_for interval not null,
   stale_after interval not null,
+  next_stale_at timestamptz not null, -- no member goes stale before this
   sender jsonb not null default '{}',
   foreign key (workspace, group_key) references alert_group
 );
-create index episode_quiet on episode (quiet_since) where ended_at is null;
+create index episode_live on episode (next_stale_at) where ended_at is null;
 create index episode_of_group on episode (workspace, group_key, opened_at desc);
 
 create table alert (
@@ -64,14 +73,20 @@ create table alert (
   severity_rank int not null,
   body bytea not null,                -- canonical bytes of domain.alert.Alert
   labels jsonb not null default '{}',
-  occurrences int not null default 1,
+  occurrences int not null default 1, -- posts that named it firing; 0 for a resolve that never fired here
+  joined_version int not null default 0,  -- of its episode, when it became a member
+  changed_version int not null default 0, -- of its episode, when its status last changed
+  stale boolean not null default false,   -- resolved by stale_after of silence, not by its sender
   first_seen timestamptz not null default now(),
   last_seen timestamptz not null default now(),
   heartbeat boolean not null default false,
   unique (workspace, intake, fingerprint, starts_at)
-);
-create index alert_of_episode on alert (episode_id);
-create index alert_firing on alert (last_seen) where status = 'firing' and not heartbeat;
+) with (fillfactor = 80);
+-- No index holds last_seen or occurrences: a repeat is then a heap-only update.
+create index alert_of_episode on alert (episode_id, name);
+create unique index alert_firing on alert (workspace, intake, fingerprint) where status = 'firing';
+create index alert_firing_of_episode on alert (episode_id) where status = 'firing';
+create index alert_heartbeat on alert (workspace, name) where heartbeat;
 
 create table investigation (
   investigation_id text primary key,
@@ -98,6 +113,10 @@ create table investigation (
   spend jsonb not null default '{}',
   parent_id text,
   origin jsonb not null default '{}',
+  intake text not null default '',            -- '' for a re-run or a follow-up: they take no slot of max_new_per_hour
+  receipt_id text not null default '',        -- of the post that opened it
+  counted_as text not null default '',        -- the word under which its opener stands in that receipt's counts
+  admitted_at timestamptz not null default now(), -- when it may start, as decided at accept
   verdict text not null default '',
   title text not null default '',
   service text not null default '',
@@ -112,6 +131,7 @@ create index investigation_queued on investigation (workspace, severity_rank des
   where status = 'queued';
 create index investigation_running on investigation (workspace) where status = 'running';
 create index investigation_of_episode on investigation (episode_id);
+create index investigation_admitted on investigation (workspace, intake, admitted_at desc) where intake <> '';
 create index investigation_listing on investigation (workspace, created_at desc, investigation_id desc);
 
 create table event (

@@ -16,6 +16,7 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 FILES = (
     "0001_tables.sql",
     "0002_journal.sql",
+    "0003_accept.sql",
     "0004_queue.sql",
     "0005_writes.sql",
     "0006_append_only.sql",
