@@ -23,7 +23,7 @@ from inquest.domain.fence import Fence
 from inquest.domain.hypothesis import Ledger
 from inquest.domain.investigation import Identity, Investigation
 from inquest.domain.observation import Context, Outcome, Query
-from inquest.domain.report import Report
+from inquest.domain.report import Report, Signature
 from inquest.domain.signals import SignalContent
 from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import Message, ModelRequest, Reply
@@ -383,6 +383,16 @@ class Acts(Protocol):
 
         A key reserved by a dead owner is taken over, moved to a try, or closed after its third dispatch.
         """
+
+
+# ---- signing -------------------------------------------------------------------------------------------
+
+
+class Signer(Protocol):
+    """The installation key, as far as it signs. Ed25519 is deterministic: the same message, the same signature."""
+
+    def sign(self, message: bytes) -> Signature:
+        """Sign `message`; the public key comes with it."""
 
 
 # ---- deliveries ----------------------------------------------------------------------------------------

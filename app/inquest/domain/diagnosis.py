@@ -63,7 +63,8 @@ class Diagnosis(Value):
 
     `root_cause_category` is "family.cause" or "other.*". `validity_score` is computed by
     `stages.scoring.validity_score`, in [0, 1]. `degraded` holds the reason when the analyst concluded in
-    the model's place. `author` is "analyst" or the model that answered.
+    the model's place. `downgraded` says why the verdict is less than its author proposed. `notes` list what
+    was proposed and left out, each with the reason. `author` is "analyst" or the model that answered.
     """
 
     verdict: Verdict
@@ -81,6 +82,8 @@ class Diagnosis(Value):
     validity_score: float = Field(default=0.0, ge=0, le=1)
     author: str = "analyst"
     degraded: str = ""
+    downgraded: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Proposal(Value):

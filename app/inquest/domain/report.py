@@ -13,6 +13,8 @@ from inquest.domain.value import Instant, Value
 from inquest.domain.window import IncidentWindow
 
 REPORT_VERSION: Literal[1] = 1
+MANIFEST_CONTEXT = b"inquest manifest 1\n"
+"""Stands before what is signed of a folder, so that no signature of a digest passes for one of a folder."""
 
 
 class EvidenceLink(Value):
@@ -32,7 +34,11 @@ class EarlierEpisode(Value):
 
 
 class Signature(Value):
-    """Ed25519 over the terminal digest; hex. Absent in a library host without a key."""
+    """Ed25519, in lower-case hex. Absent in a library host without a key.
+
+    Of a report it is over the ASCII bytes of the terminal digest, "sha256:" and all; of a report folder,
+    over MANIFEST_CONTEXT and the canonical bytes of the manifest without its signature.
+    """
 
     public_key: str
     signature: str
@@ -41,7 +47,8 @@ class Signature(Value):
 class Report(Value):
     """Everything a report shows. f(terminal projection, state of the episode): nothing else enters.
 
-    `limits_hit` names the ceilings that were reached. `episode_state` is where the trouble stands now.
+    `limits_hit` names the ceilings that were reached. `episode_state` is where the trouble stands now. `note`
+    is what this revision says beside its kind: why it waits, what is asked, why it failed.
     """
 
     schema_version: Literal[1] = REPORT_VERSION
@@ -49,6 +56,7 @@ class Report(Value):
     workspace: str
     revision: int
     kind: Literal["received", "progress", "question", "report", "members", "failed", "cancelled", "resolved"]
+    note: str = ""
     title: str
     service: str
     severity: str
