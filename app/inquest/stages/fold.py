@@ -1,0 +1,107 @@
+"""The fold of the journal into the aggregate: what each event makes of an `Investigation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from inquest.domain.alert import AlertStatus
+from inquest.domain.episode import Episode, Member
+from inquest.domain.event import (
+    EpisodeChanged,
+    EventBody,
+    InterruptAnswered,
+    InterruptExpired,
+    PlanCommitted,
+    RunStarted,
+    StageCommitted,
+)
+from inquest.domain.investigation import Investigation, Planned, advance
+from inquest.domain.window import IncidentWindow, Window
+from inquest.errors import InvariantBroken
+
+
+def absorb_event(state: Investigation | None, body: EventBody) -> Investigation | None:
+    """Give the state after `body`; None until run_started.
+
+    Raises InvariantBroken when a section would be set twice, or an event comes before run_started.
+    """
+    if isinstance(body, RunStarted):
+        return _started(body)
+    if state is None:
+        _check_before_start(body)
+        return None
+    return _absorbed(state, body)
+
+
+def _absorbed(state: Investigation, body: EventBody) -> Investigation:
+    match body:
+        case PlanCommitted(plan=plan):
+            return advance(state, Planned(plan=plan))
+        case StageCommitted(update=update):
+            return advance(state, update)
+        case EpisodeChanged():
+            return _changed(state, body)
+        case InterruptAnswered(extended_until=until) | InterruptExpired(extended_until=until):
+            return state.but(deadline_at=until)
+        case _:
+            return state
+
+
+def fold(bodies: Iterable[EventBody]) -> Investigation | None:
+    """Fold a whole journal; None when nothing was started."""
+    state: Investigation | None = None
+    for body in bodies:
+        state = absorb_event(state, body)
+    return state
+
+
+def deadline(state: Investigation) -> datetime:
+    """Give the moment after which nothing is reserved: the plan's, or a later one that an answer extended."""
+    return state.deadline_at if state.plan is None else max(state.deadline_at, state.plan.budget.deadline_at)
+
+
+def _started(body: RunStarted) -> Investigation:
+    return Investigation(
+        identity=body.identity,
+        episode=body.episode,
+        origin=body.origin,
+        models=body.models,
+        prompts=body.prompts,
+        limits=body.limits,
+        started_at=body.started_at,
+        deadline_at=body.deadline_at,
+    )
+
+
+def _check_before_start(body: EventBody) -> None:
+    if body.kind not in {"generation_advanced", "run_cancelled"}:
+        msg = f"{body.kind} comes before run_started"
+        raise InvariantBroken(msg)
+
+
+def _changed(state: Investigation, body: EpisodeChanged) -> Investigation:
+    episode = _with_members(state.episode, body)
+    if state.facts is None:
+        return state.but(episode=episode)
+    window = _moved(state.facts.window, body.window_end)
+    return state.but(episode=episode, facts=state.facts.but(window=window))
+
+
+def _with_members(episode: Episode, body: EpisodeChanged) -> Episode:
+    resolved = frozenset(body.resolved)
+    kept = [_as_resolved(member) if member.alert_id in resolved else member for member in episode.members]
+    known = {member.alert_id for member in kept}
+    return episode.but(members=(*kept, *(member for member in body.joined if member.alert_id not in known)))
+
+
+def _as_resolved(member: Member) -> Member:
+    return member.but(alert=member.alert.but(status=AlertStatus.RESOLVED))
+
+
+def _moved(window: IncidentWindow, end: datetime) -> IncidentWindow:
+    """Move the end forward, never back. Of a trouble cut to its first day only the last hour moves."""
+    if window.last_hour is not None:
+        last = window.last_hour
+        return window.but(last_hour=Window(start=last.start, end=max(last.end, end)))
+    return window.but(incident=Window(start=window.incident.start, end=max(window.incident.end, end)))

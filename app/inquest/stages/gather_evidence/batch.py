@@ -1,0 +1,80 @@
+"""Answering a batch: queries at once, our own answers in asked order, and the join in planned order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inquest.domain.event import (
+    ByInternal,
+    ByReceipt,
+    ByRefusal,
+    ByReplay,
+    Dispatch,
+    Internal,
+    Joined,
+    PlannedCall,
+    Refuse,
+    ReplayOf,
+)
+from inquest.domain.tool import ToolSpec
+from inquest.ports import Acts
+from inquest.stages.gather_evidence import internal_tools
+from inquest.stages.gather_evidence.absorb import with_result
+from inquest.stages.gather_evidence.loop import RunBatch
+from inquest.stages.gather_evidence.state import LoopState
+
+
+@dataclass
+class Answers:
+    """The answers of a batch in planned order, the bytes of our own ones, and the tools that searches found."""
+
+    joined: tuple[Joined, ...] = ()
+    contents: dict[str, bytes] = field(default_factory=dict)
+    found: tuple[str, ...] = ()
+
+
+async def answer_batch(step: RunBatch, state: LoopState, acts: Acts, tools: Mapping[str, ToolSpec]) -> Answers:
+    """Answer every call of `step`. Raises what `acts` raises, one error of several; the others are cancelled."""
+    receipts = await _query_all(step.calls, acts)
+    answers = Answers()
+    joined: list[Joined] = []
+    for call in step.calls:
+        match call.plan:
+            case Dispatch(key=key):
+                joined.append(ByReceipt(key=receipts[key]))
+            case ReplayOf(key=key):
+                joined.append(ByReplay(key=receipts.get(key, key)))
+            case Refuse(code=code, hint=hint):
+                joined.append(ByRefusal(code=code, hint=hint))
+            case Internal() as plan:
+                state, internal = await _internal(plan, state, acts, tools, answers)
+                joined.append(internal)
+    answers.joined = tuple(joined)
+    return answers
+
+
+async def _query_all(calls: Sequence[PlannedCall], acts: Acts) -> dict[str, str]:
+    """Run the dispatched calls; give the receipt key of each planned key (another one where it was moved)."""
+    plans = [call.plan for call in calls if isinstance(call.plan, Dispatch)]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {plan.key: group.create_task(acts.query(plan.key, plan.query)) for plan in plans}
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from several
+    return {key: task.result().key for key, task in tasks.items()}
+
+
+async def _internal(
+    plan: Internal, state: LoopState, acts: Acts, tools: Mapping[str, ToolSpec], answers: Answers
+) -> tuple[LoopState, ByInternal]:
+    """Answer one internal call; the next one of the batch sees what this one wrote into the ledger."""
+    wanted = internal_tools.evidence_wanted(state, plan.tool, plan.arguments)
+    content = None if wanted is None else (await acts.contents([wanted]))[wanted]
+    result = internal_tools.answer(state, plan.tool, plan.arguments, tools=tools, content=content)
+    stored = result.canonical()
+    digest = result.canonical_digest()
+    answers.contents[digest] = stored
+    answers.found = (*result.found, *(name for name in answers.found if name not in result.found))
+    return state.but(ledger=with_result(state.ledger, result)), ByInternal(result=digest)

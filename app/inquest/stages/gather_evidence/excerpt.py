@@ -1,0 +1,107 @@
+"""Content as lines that a reader can point into: each begins with its JSON pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inquest.domain.canonical import canonical_json
+from inquest.domain.value import Json, from_epoch_ms, rfc3339
+
+LISTS = ("series", "samples", "lines", "changes", "alerts", "rules", "names")
+"""The list that each kind of signal content (domain/signals.py) holds."""
+SAMPLED_POINTS = 12
+"""Points of a series that its line shows, evenly spread, beside the extremes."""
+CUT = " … (cut)"
+
+
+def lines_of(document: Json) -> list[str]:
+    """Give `document` as lines: one for each item of its list, else its text or its compact JSON."""
+    match document:
+        case str():
+            return document.splitlines() or [""]
+        case dict():
+            name = next((name for name in LISTS if isinstance(document.get(name), list)), None)
+            if name is None:
+                return [_compact(document)]
+            return [*_head(document, name), *_items(document, name)]
+        case _:
+            return [_compact(document)]
+
+
+def one_line(line: str, most_bytes: int) -> str:
+    """Cut `line` to `most_bytes` of UTF-8, and say so."""
+    raw = line.encode("utf-8", "replace")
+    if len(raw) <= most_bytes:
+        return line
+    return raw[: max(most_bytes - len(CUT.encode()), 0)].decode("utf-8", "ignore") + CUT
+
+
+def fitted(lines: Iterable[str], most_bytes: int) -> tuple[list[str], int]:
+    """Keep the lines that fit, the long ones cut; give them and how many are left out."""
+    kept: list[str] = []
+    left_out = used = 0
+    for line in lines:
+        cut = one_line(line, max(most_bytes // 4, 120))
+        used += len(cut.encode()) + 1
+        if used > most_bytes and kept:
+            left_out += 1
+        else:
+            kept.append(cut)
+    return kept, left_out
+
+
+def _head(document: dict[str, Json], name: str) -> list[str]:
+    rest: dict[str, Json] = {
+        key: value for key, value in document.items() if key != name and value not in ([], {}, "", None)
+    }
+    return [_compact(rest)] if rest else []
+
+
+def _items(document: dict[str, Json], name: str) -> list[str]:
+    items = document[name]
+    if not isinstance(items, list):
+        return []
+    return [f"/{name}/{at} {_item(item)}" for at, item in enumerate(items)]
+
+
+def _item(item: Json) -> str:
+    match item:
+        case {"labels": dict(labels), "points": list(points)}:
+            return f"{_compact(labels)} {_course(points)}"
+        case {"labels": dict(labels), "line": str(line), "time": int(time)}:
+            return f"{_time(time)} {_compact(labels)} {line}"
+        case {"labels": dict(labels), "time": int(time), "value": value}:
+            return f"{_time(time)} {_compact(labels)} {_compact(value)}"
+        case {"time": int(time)}:
+            return f"{_time(time)} {_compact(item)}"
+        case _:
+            return _compact(item)
+
+
+def _course(points: list[Json]) -> str:
+    """Word the course of a series: how many samples, first, last, least, most, and some between them."""
+    known = [
+        (at, point[0], point[1])
+        for at, point in enumerate(points)
+        if isinstance(point, list) and len(point) == 2 and isinstance(point[1], int | float)  # noqa: PLR2004  # (time, value)
+    ]
+    if not known:
+        return f"{len(points)} points, none finite"
+    least, most = min(known, key=lambda one: one[2]), max(known, key=lambda one: one[2])
+    step = max(len(known) // SAMPLED_POINTS, 1)
+    chosen = {one[0]: one for one in (*known[::step], known[-1], least, most)}
+    said = " ".join(f"points/{at}:{_time(time)}={value:g}" for at, (_, time, value) in sorted(chosen.items()))
+    return f"{len(points)} points, min {least[2]:g} at points/{least[0]}, max {most[2]:g} at points/{most[0]}; {said}"
+
+
+def _time(ms: Json) -> str:
+    if not isinstance(ms, int):
+        return "?"
+    try:
+        return rfc3339(from_epoch_ms(ms))
+    except (OverflowError, ValueError, OSError):
+        return str(ms)
+
+
+def _compact(value: Json) -> str:
+    return canonical_json(value).decode()

@@ -1,0 +1,53 @@
+"""What the loop is bound to, beside its door to the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from inquest.domain.event import EpisodeChanged
+from inquest.domain.tool import ToolSpec
+from inquest.domain.transcript import ModelRequest
+from inquest.ports import Connector, Investigator
+from inquest.stages.tools import BoundTool, bound_tools
+
+
+async def no_changes() -> EpisodeChanged | None:
+    """Say that the episode is as it was."""
+    return None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What rendering needs beside the journal: the described tools, and the boundary around foreign text.
+
+    `boundary` is derived from the installation key and the investigation's id, so that it is the same in
+    every worker and cannot be guessed by whoever writes the text inside.
+    """
+
+    tools: dict[str, ToolSpec]
+    boundary: str
+
+
+@dataclass(frozen=True)
+class GatherKit:
+    """Everything stage 4 is bound to for one claimed investigation.
+
+    `count_tokens` is the Model's own (0 for the analyst). `episode_changes` gives, between turns, what
+    has joined or resolved since the journal's last such event.
+    """
+
+    investigator: Investigator
+    connectors: Sequence[Connector]
+    count_tokens: Callable[[ModelRequest], int]
+    boundary: str
+    episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
+    tools: dict[str, BoundTool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", bound_tools(self.connectors))
+
+    @property
+    def frame(self) -> Frame:
+        """Give what rendering needs."""
+        return Frame(tools={name: bound.spec for name, bound in self.tools.items()}, boundary=self.boundary)

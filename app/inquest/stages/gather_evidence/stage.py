@@ -1,0 +1,271 @@
+"""Stage 4, the thin shell: it does what `loop.next_step` decides, records it, and folds what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from inquest.domain.budget import MODEL_TURN_TIMEOUT_S
+from inquest.domain.effect import Receipt, Reservation
+from inquest.domain.event import (
+    BatchJoined,
+    ByReceipt,
+    CeilingReached,
+    EventBody,
+    Evicted,
+    LoopSteered,
+    PlannedCall,
+    SelectionChanged,
+    Steering,
+    ToolsWithdrawn,
+    TurnCommitted,
+)
+from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation, StopReason
+from inquest.domain.transcript import Reply
+from inquest.errors import BudgetExhausted, InvariantBroken
+from inquest.ports import Acts, Answered
+from inquest.stages.gather_evidence.asking import Question
+from inquest.stages.gather_evidence.batch import answer_batch
+from inquest.stages.gather_evidence.calls import Offer, plan_calls, reservations, unlisted, without_effects
+from inquest.stages.gather_evidence.internal_tools import INTERNAL_TOOLS
+from inquest.stages.gather_evidence.kit import GatherKit
+from inquest.stages.gather_evidence.limits import schema_tokens
+from inquest.stages.gather_evidence.loop import Ask, Conclude, RunBatch, Select, Steer, absorb, concluded, next_step
+from inquest.stages.gather_evidence.rebuild import load, record_of
+from inquest.stages.gather_evidence.record import wanted
+from inquest.stages.gather_evidence.selection import select, swap_in
+from inquest.stages.gather_evidence.state import LoopState
+from inquest.stages.gather_evidence.stopping import concluding_reserve, token_ceiling, withdrawal
+from inquest.stages.gather_evidence.view import ParsedContents, has_decisive, held_digests
+from inquest.stages.kit import Stage
+
+CEILINGS: dict[str, StopReason] = {
+    "deadline_at": "deadline",
+    "max_model_turns": "max_turns",
+    "max_connector_effects": "max_calls",
+}
+"""The store's names of ceilings."""
+LEAST_TIMEOUT_S = 1.0
+
+
+def bind(kit: GatherKit, acts: Acts) -> Stage:
+    """Give stage 4 as a function of the state. It resumes from whatever the journal holds.
+
+    Raises FenceLost, Halted, StoreUnavailable from the store, ReplayMismatch for a journal that cannot be
+    folded; CancelledError passes, and what it cut keeps its reservation.
+    """
+
+    async def gather_evidence(state: Investigation) -> EvidenceGathered:
+        if state.plan is None:
+            msg = "gather_evidence runs after plan_actions"
+            raise InvariantBroken(msg)
+        return EvidenceGathered(gathered=await _Loop(kit, acts, await load(acts)).run())
+
+    return gather_evidence
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What one transaction writes."""
+
+    events: tuple[EventBody, ...]
+    receipts: Sequence[Receipt] = ()
+    reservations: Sequence[Reservation] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class _Loop:
+    """One run of the loop by one owner."""
+
+    def __init__(self, kit: GatherKit, acts: Acts, state: LoopState) -> None:
+        self._kit = kit
+        self._acts = acts
+        self._state = state
+        self._looked_before_turn = 0
+
+    async def run(self) -> Gathered:
+        """Do step after step until the rules conclude."""
+        while True:
+            step = next_step(self._state, self._acts.clock.now(), decisive=await self._is_decisive())
+            match step:
+                case RunBatch():
+                    await self._run_batch(step)
+                case Select():
+                    await self._steer(self._first_offer())
+                case Steer(steerings=steerings):
+                    await self._steer(*steerings)
+                case Ask():
+                    ended = await self._next_turn(step)
+                    if ended is not None:
+                        return ended
+                case Conclude(gathered=gathered):
+                    return gathered
+                case unknown:
+                    assert_never(unknown)
+
+    # ---- recording
+
+    async def _write(self, entry: _Entry) -> None:
+        """Commit `entry` with the spend that it leads to, and go on from what it makes of the state."""
+        chronicle = self._acts.chronicle
+        keys = {
+            joined.key
+            for event in entry.events
+            if isinstance(event, BatchJoined)
+            for joined in event.results
+            if isinstance(joined, ByReceipt)
+        }
+        digests = wanted(entry.events, (row for row in chronicle.effects if row.key in keys))
+        stored = await self._acts.contents([digest for digest in digests if digest not in entry.contents])
+        record = record_of(chronicle, {**stored, **entry.contents})
+        state = self._state
+        for event in entry.events:
+            state = absorb(state, event, record)
+        await self._acts.append(
+            *entry.events,
+            receipts=entry.receipts,
+            reservations=entry.reservations,
+            contents=entry.contents,
+            spend=state.spend,
+        )
+        self._state = state
+
+    async def _steer(self, *steerings: Steering) -> None:
+        await self._write(_Entry(events=tuple(LoopSteered(steering=steering) for steering in steerings)))
+
+    # ---- the steps
+
+    def _first_offer(self) -> SelectionChanged:
+        state, facts = self._state, self._state.investigation.facts
+        about = "" if facts is None else f"{facts.alert_name} {facts.error_message} {facts.service} {facts.expression}"
+        offered = select(
+            self._kit.frame.tools,
+            INTERNAL_TOOLS,
+            planned=[tool.name for tool in state.plan.tools],
+            about=about,
+            most_tokens=schema_tokens(state.investigation.limits),
+        )
+        return SelectionChanged(turn=state.next_turn, offered=offered, why="the plan first, then relevance")
+
+    async def _run_batch(self, step: RunBatch) -> None:
+        """Answer the batch and join it, in planned order, whatever order the answers came in."""
+        answers = await answer_batch(step, self._state, self._acts, self._kit.frame.tools)
+        events: list[EventBody] = [BatchJoined(batch=step.batch, results=answers.joined)]
+        offered = self._state.offered or ()
+        swapped = swap_in(
+            offered,
+            answers.found,
+            self._kit.frame.tools,
+            INTERNAL_TOOLS,
+            most_tokens=schema_tokens(self._state.investigation.limits),
+        )
+        if answers.found and swapped != offered:
+            why = "search_tools brought tools in"
+            selection = SelectionChanged(turn=self._state.next_turn, offered=swapped, why=why)
+            events.append(LoopSteered(steering=selection))
+        await self._write(_Entry(events=tuple(events), contents=answers.contents))
+
+    async def _next_turn(self, step: Ask) -> Gathered | None:
+        """Ask the next turn, or record what has to be recorded before it can be asked. Gives the end, if this is it."""
+        if await self._episode_changed(step.turn):
+            return None
+        state = self._state
+        question = Question(self._kit, state, await self._held())
+        evicted = question.must_evict()
+        if evicted:
+            await self._steer(Evicted(turn=step.turn, keys=evicted))
+            return None
+        reached = token_ceiling(state, question.first.tokens)
+        if reached is not None and step.last:
+            return concluded(state, "max_tokens", hit="max_tokens")
+        if reached is not None:
+            await self._steer(*withdrawal(state, reached))
+            return None
+        return await self._ask(step, question)
+
+    async def _ask(self, step: Ask, question: Question) -> Gathered | None:
+        try:
+            answered = await self._acts.model(
+                step.key, question.first.request, question.ask, timeout_s=self._turn_timeout_s()
+            )
+        except BudgetExhausted as refused:
+            reached = _as_ceiling(refused, step.turn)
+            await self._steer(reached)
+            return concluded(self._state, reached.ceiling)
+        await self._commit_turn(step, question, answered)
+        return None
+
+    async def _commit_turn(self, step: Ask, question: Question, answered: Answered) -> None:
+        """Commit receipt, turn and reservations at once; where the store allows no effects, without them."""
+        reply = answered.outcome if isinstance(answered.outcome, Reply) else None
+        sent = question.sent
+        offered = tuple(tool.name for tool in sent.view.tools)
+        planned: tuple[PlannedCall, ...] = ()
+        if reply is not None:
+            planned = plan_calls(self._state, reply, Offer(tools=self._kit.tools, offered=offered))
+        turn = TurnCommitted(
+            turn=step.turn,
+            key=answered.receipt.key,
+            request_digest=sent.request.canonical_digest(),
+            reply=answered.receipt.outcome_digest,
+            calls=planned,
+            offered=offered,
+            request_tokens=sent.tokens,
+            unlisted_calls=0 if reply is None else unlisted(reply),
+            provider_request_id=answered.receipt.provider_request_id,
+            provider_response_id=answered.receipt.provider_response_id,
+        )
+        shrunk = [LoopSteered(steering=Evicted(turn=step.turn, keys=sent.evicted))] if sent.evicted else []
+        receipts = (answered.receipt,) if answered.fresh else ()
+        try:
+            await self._write(
+                _Entry(
+                    events=(*shrunk, turn),
+                    receipts=receipts,
+                    reservations=reservations(planned),
+                    contents=answered.contents,
+                )
+            )
+        except BudgetExhausted as refused:
+            reached = _as_ceiling(refused, step.turn + 1)
+            after = [
+                LoopSteered(steering=reached),
+                LoopSteered(steering=ToolsWithdrawn(turn=step.turn + 1, why=reached.ceiling)),
+            ]
+            refusing = turn.but(calls=without_effects(planned, "no calls are left: conclude from what there is"))
+            await self._write(_Entry(events=(*shrunk, refusing, *after), receipts=receipts, contents=answered.contents))
+
+    # ---- what the steps look at
+
+    async def _episode_changed(self, turn: int) -> bool:
+        """Record, once before each turn, what joined or resolved since the journal last said."""
+        if self._looked_before_turn == turn:
+            return False
+        self._looked_before_turn = turn
+        change = await self._kit.episode_changes()
+        if change is None:
+            return False
+        await self._write(_Entry(events=(change,)))
+        return True
+
+    async def _held(self) -> Mapping[str, bytes]:
+        return await self._acts.contents(held_digests(self._state))
+
+    async def _is_decisive(self) -> bool:
+        """Look only when a conclusion is to be judged: that is when a turn has made no calls."""
+        turns = self._state.turns
+        concluding = bool(turns) and not turns[-1].calls and self._state.open_batch is None
+        return concluding and has_decisive(self._state, ParsedContents(await self._held()))
+
+    def _turn_timeout_s(self) -> float:
+        """Give what all attempts of a turn may take: half the concluding reserve stays for diagnose."""
+        left = self._state.deadline - self._acts.clock.now()
+        reserve = concluding_reserve(self._state.investigation.limits) / 2
+        return min(MODEL_TURN_TIMEOUT_S, max((left - reserve).total_seconds(), LEAST_TIMEOUT_S))
+
+
+def _as_ceiling(refused: BudgetExhausted, turn: int) -> CeilingReached:
+    """Word what the store refused."""
+    ceiling = CEILINGS.get(refused.ceiling, "budget_exhausted")
+    return CeilingReached(turn=turn, ceiling=ceiling, used=refused.used, allowed=refused.allowed)
