@@ -9,6 +9,7 @@ MAX_REQUEST_BODY_BYTES: Final = 1024 * 1024
 MAX_PARAMETERS: Final = 200  # of the query string and the form together
 MAX_JOURNAL_RECORDS: Final = 100_000  # kept in memory; those left out are counted, the file keeps all
 MAX_JOURNAL_TEXT_CHARS: Final = 16_384  # of a query string or form in one record; the cut is marked
+MAX_CONNECTIONS: Final = 128  # above it uvicorn answers 503
 START_TIMEOUT_S: Final = 10.0
 STOP_TIMEOUT_S: Final = 10.0
 
@@ -27,6 +28,7 @@ MAX_LOG_SERIES: Final = 500  # Loki's max_query_series
 MAX_LOG_RANGE_MS: Final = (30 * 24 + 1) * 3600 * 1000  # Loki's max_query_length, 30d1h
 MAX_LOG_MATCHERS: Final = 1000  # Loki's max_streams_matchers_per_query
 MAX_LINE_FILTERS: Final = 64
+MAX_LINE_TESTS: Final = 4_000_000  # lines times filters of one query: some seconds of work
 
 # GitLab
 DEFAULT_PER_PAGE: Final = 20

@@ -6,16 +6,11 @@ import json
 import math
 import random
 import secrets
-import shutil
-import socket
-import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,15 +21,9 @@ from inquest.scenarios.promql.parse import parse
 from inquest.scenarios.promql.refusals import ExecutionFailed
 from inquest.scenarios.promql.samples import Samples
 from tests.scenarios.promql.recording import INTERVAL_MS, SCRAPES, START_MS, open_metrics, samples_of
+from tests.scenarios.real_prometheus import needs_prometheus, running_prometheus
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(
-        shutil.which("prometheus") is None or shutil.which("promtool") is None,
-        reason="needs prometheus and promtool (Debian package prometheus)",
-    ),
-]
-READY_WITHIN_S = 30.0
+pytestmark = [pytest.mark.e2e, needs_prometheus]
 END_MS = START_MS + SCRAPES * INTERVAL_MS
 FOREVER_MS = 2 * END_MS
 _FRESH = secrets.randbelow(2**31)  # never fitted to: a failure names it
@@ -115,53 +104,9 @@ class Loaded:
 
 @pytest.fixture(scope="module", params=[11, 12, _FRESH], ids=["seed-11", "seed-12", "fresh"])
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    folder = tmp_path_factory.mktemp("prometheus")
     samples = samples_of(request.param)
-    (folder / "samples.om").write_text(open_metrics(samples))
-    (folder / "empty.yml").write_text("{}\n")
-    subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", folder / "samples.om", folder / "db"],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
-    port = _free_port()
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={folder / 'empty.yml'}",
-                f"--storage.tsdb.path={folder / 'db'}",
-                "--storage.tsdb.retention.time=100y",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            _until_ready(f"http://127.0.0.1:{port}", folder)
-            yield Loaded(request.param, samples, f"http://127.0.0.1:{port}")
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _until_ready(url: str, folder: Path) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"{url}/-/ready", timeout=5):  # noqa: S310 - our own loopback server
-                return
-        except OSError:
-            time.sleep(0.05)  # the condition is polled, under a deadline
-    pytest.fail(f"prometheus did not become ready: {(folder / 'log').read_text()[-2000:]}")
+    with running_prometheus(tmp_path_factory.mktemp("prometheus"), open_metrics(samples)) as url:
+        yield Loaded(request.param, samples, url)
 
 
 def _ask(url: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -62,12 +62,14 @@ def _increase(piece: Slice) -> float | None:
 
 
 def _rate(piece: Slice) -> float | None:
-    increase = _extrapolated(piece, counter=True)
-    return None if increase is None else increase / ((piece.end_ms - piece.start_ms) / 1000)
+    return _extrapolated(piece, counter=True, per_s=(piece.end_ms - piece.start_ms) / 1000)
 
 
-def _extrapolated(piece: Slice, *, counter: bool) -> float | None:
-    """Give the change over the window, stretched to its edges as Prometheus 2.x does; None for one sample."""
+def _extrapolated(piece: Slice, *, counter: bool, per_s: float = 1.0) -> float | None:
+    """Give the change over the window, stretched to its edges as Prometheus 2.x does; None for one sample.
+
+    The result is divided by `per_s`, at the place where Prometheus does it: the last digit depends on it.
+    """
     if piece.high - piece.low < 2:  # noqa: PLR2004 - a change needs two samples
         return None
     times, values = piece.series.times, piece.values
@@ -86,7 +88,7 @@ def _extrapolated(piece: Slice, *, counter: bool) -> float | None:
     stretched_s = sampled_s
     stretched_s += to_start_s if to_start_s < threshold_s else distance_s / 2
     stretched_s += to_end_s if to_end_s < threshold_s else distance_s / 2
-    return change * (stretched_s / sampled_s)
+    return change * (stretched_s / sampled_s / per_s)
 
 
 def _irate(piece: Slice) -> float | None:

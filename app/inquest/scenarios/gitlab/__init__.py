@@ -1,0 +1,1 @@
+"""GitLab's REST API, version 4, over recorded changes."""
