@@ -20,6 +20,8 @@ FILES = (
     "0004_queue.sql",
     "0005_writes.sql",
     "0006_append_only.sql",
+    "0007_sweep.sql",
+    "0008_delivery.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

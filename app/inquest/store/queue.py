@@ -1,0 +1,122 @@
+"""The engine: Procrastinate behind `ports.Queue` and `ports.Engine` (recipes of its safe use: ADR 0004).
+
+A job is a bell and carries one id. Its retries, its handling of stalled jobs, `lock` and `queueing_lock` are
+never used; its attempts are not ours; a job that is lost or doubled changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Literal
+
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from sqlalchemy.ext.asyncio import AsyncConnection
+from typing_extensions import override
+
+from inquest.errors import InvariantBroken
+from inquest.store.url import conninfo
+from inquest.telemetry import log
+
+if TYPE_CHECKING:
+    from procrastinate.connector import Notify
+
+TASKS = {"investigations": "investigate", "deliveries": "deliver"}
+"""The one task of each queue; `ring` of the migrations names both."""
+UPKEEP_QUEUE = "upkeep"
+UPKEEP_CRON = "* * * * *"
+POLL_S = 5.0
+HEARTBEAT_S = 10.0
+STALLED_AFTER_S = 30.0
+RELISTEN_S = 0.5
+POOL_MAX = 4
+POOL_TIMEOUT_S = 30.0
+"""The engine outlives a database that is away for less than this; after that it is started anew."""
+CONNECT_TIMEOUT_S = 5
+ABORT_MARGIN_S = 3.0
+"""Beyond the grace of a drain, for what the drain itself writes."""
+
+_RING = "select inquest.ring(%(id)s)"
+
+Upkeep = Callable[[], Awaitable[object]]
+
+
+class ProcrastinateQueue:
+    """`ports.Queue`: rings inside the caller's transaction."""
+
+    async def wake(self, tx: object, investigation_id: str) -> None:
+        """Ring for one investigation inside the transaction `tx` (an AsyncConnection of our `Database`)."""
+        if not isinstance(tx, AsyncConnection):
+            raise InvariantBroken("a ring needs the caller's transaction")
+        await tx.exec_driver_sql(_RING, {"id": investigation_id})
+
+
+class ListeningConnector(PsycopgConnector):
+    """A connector whose LISTEN survives: without this, a restart of Postgres leaves the worker deaf or ends it."""
+
+    @override
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """Listen until cancelled, over as many connections as it takes."""
+        while True:
+            try:
+                await super().listen_notify(on_notification, channels)
+            except ConnectorException:
+                log().warning("queue_listener_lost")
+            await asyncio.sleep(RELISTEN_S)
+
+
+class ProcrastinateEngine:
+    """`ports.Engine`: each `serve` builds an App of its own, so that a broken one leaves nothing behind.
+
+    `grace_s` is the drain's grace: how long the calls that run may go on after `serve` was cancelled. `upkeep`
+    is the one periodic task: with one registered, the engine notices when its heartbeat or its listener fails.
+    """
+
+    def __init__(self, url: str, *, grace_s: float, upkeep: Upkeep) -> None:
+        self._conninfo = conninfo(url)
+        self._grace_s = grace_s
+        self._upkeep = upkeep
+
+    async def serve(
+        self, queue: Literal["investigations", "deliveries"], on_ring: Callable[[str], Awaitable[None]], *, slots: int
+    ) -> None:
+        """Call `on_ring` with the id of each ring of `queue`, at most `slots` at once, until cancelled.
+
+        Returns or raises, whatever Procrastinate raises, when the engine broke: serve again.
+        """
+        app = self._app(queue, on_ring)
+        queues = [queue, UPKEEP_QUEUE] if queue == "deliveries" else [queue]
+        async with app.open_async():
+            await app.run_worker_async(
+                queues=queues,
+                name=queue,
+                concurrency=slots,
+                install_signal_handlers=False,
+                fetch_job_polling_interval=POLL_S,
+                update_heartbeat_interval=HEARTBEAT_S,
+                stalled_worker_timeout=STALLED_AFTER_S,
+                shutdown_graceful_timeout=self._grace_s + ABORT_MARGIN_S,
+                delete_jobs="always",
+            )
+
+    def _app(self, queue: str, on_ring: Callable[[str], Awaitable[None]]) -> App:
+        connector = ListeningConnector(
+            conninfo=self._conninfo,
+            kwargs={"options": "-csearch_path=procrastinate,pg_temp", "connect_timeout": CONNECT_TIMEOUT_S},
+            min_size=1,
+            max_size=POOL_MAX,
+            timeout=POOL_TIMEOUT_S,
+        )
+        app = App(connector=connector)
+
+        @app.task(name=TASKS[queue], queue=queue)
+        async def ring(id: str) -> None:  # noqa: A002  # the name that the jobs carry
+            await on_ring(id)
+
+        @app.periodic(cron=UPKEEP_CRON)
+        @app.task(name="upkeep", queue=UPKEEP_QUEUE)
+        async def upkeep(timestamp: int) -> None:  # noqa: ARG001  # Procrastinate gives it
+            await self._upkeep()
+
+        return app

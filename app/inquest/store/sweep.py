@@ -1,0 +1,102 @@
+"""What time alone changes, on Postgres: each method is one call of a function of `migrations/sql`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptExpired, RunCancelled
+from inquest.ports import Standing
+from inquest.store.database import Database
+from inquest.store.lease import ClaimLimits
+
+MOST = 100
+"""Rows that one pass changes of each kind; the next pass goes on."""
+MOST_DEAD_JOBS = 1_000
+DEAD_AFTER_S = 30
+"""An engine's worker writes its heartbeat every 10 s; after this long without one, it is gone."""
+EXPIRED = RunCancelled(reason="expired", actor="inquest")
+"""What ends a deferred investigation whose episode ended over an hour ago."""
+
+_RING = "select inquest.ring_investigations(%(limits)s::jsonb, %(take_expired)s, %(most)s)"
+_ADMIT = "select inquest.admit_deferred(%(body)s, %(schema_version)s, %(most)s)"
+_UNANSWERED = """
+select q.interrupt_id, clock_timestamp() + q.remaining as until
+from inquest.interrupt q join inquest.investigation i using (investigation_id)
+where q.answered_at is null and q.expires_at <= clock_timestamp() and i.status = 'waiting' limit %(most)s
+"""
+_EXPIRE_INTERRUPT = "select inquest.expire_interrupt(%(id)s, %(until)s, %(body)s, %(schema_version)s)"
+_EPISODES = "select inquest.sweep_episodes(%(most)s)"
+_TARGETS = "select inquest.ring_targets(%(most)s)"
+_DEAD_JOBS = "select inquest.delete_dead_jobs(%(silence_s)s, %(most)s)"
+_STANDINGS = """
+select workspace,
+  count(*) filter (where status = 'running') as running,
+  count(*) filter (where status = 'queued') as queued,
+  coalesce(extract(epoch from clock_timestamp() - min(created_at) filter (where status = 'queued')), 0)::float8
+    as oldest_queued_s
+from inquest.investigation where status in ('running', 'queued') group by workspace
+"""
+_WATCHDOGS = """
+select intake, bool_and(silent) as silent from (
+  select intake, max(last_seen) <= clock_timestamp() - %(silence)s::interval as silent
+  from inquest.alert where heartbeat and name = 'Watchdog' group by workspace, intake
+) a group by intake
+"""
+
+
+class PostgresSweep:
+    """`ports.Sweep` over all workspaces of one database. `limits` are those of the claims."""
+
+    def __init__(self, database: Database, limits: ClaimLimits) -> None:
+        self._database = database
+        self._limits = json.dumps(limits.model_dump())
+
+    async def ring_investigations(self, *, take_expired: bool) -> int:
+        """Ring for queued ones that have room, most severe first, and for expired leases."""
+        return await self._count(_RING, limits=self._limits, take_expired=take_expired, most=MOST)
+
+    async def admit_deferred(self) -> int:
+        """Queue deferred ones that are due, and cancel those whose episode ended over an hour ago."""
+        return await self._count(_ADMIT, body=EXPIRED.canonical(), schema_version=EVENT_SCHEMA_VERSION, most=MOST)
+
+    async def expire_interrupts(self) -> int:
+        """Go on without an answer where nobody answered in time, with the wall clock that was left."""
+        expired = 0
+        for row in await self._database.rows(_UNANSWERED, {"most": MOST}):
+            body = InterruptExpired(interrupt_id=row.interrupt_id, extended_until=row.until)
+            expired += await self._count(
+                _EXPIRE_INTERRUPT,
+                id=row.interrupt_id,
+                until=row.until,
+                body=body.canonical(),
+                schema_version=EVENT_SCHEMA_VERSION,
+            )
+        return expired
+
+    async def settle_episodes(self) -> int:
+        """End quiet episodes, and count silent members as gone."""
+        return await self._count(_EPISODES, most=MOST)
+
+    async def ring_deliveries(self) -> int:
+        """Ring for targets with something due."""
+        return await self._count(_TARGETS, most=MOST)
+
+    async def delete_dead_jobs(self) -> int:
+        """Delete the engine's rows that nobody will finish."""
+        return await self._count(_DEAD_JOBS, silence_s=DEAD_AFTER_S, most=MOST_DEAD_JOBS)
+
+    async def standings(self) -> Sequence[Standing]:
+        """Count what runs and waits, by workspace; one without either is left out."""
+        rows = await self._database.rows(_STANDINGS, {})
+        return tuple(Standing(**row._mapping) for row in rows)  # noqa: SLF001  # SQLAlchemy's public name
+
+    async def silent_watchdogs(self, silence: timedelta) -> Mapping[str, bool]:
+        """Say for each intake that ever sent a Watchdog whether none came for `silence`."""
+        rows = await self._database.rows(_WATCHDOGS, {"silence": silence})
+        return {row.intake: row.silent for row in rows}
+
+    async def _count(self, statement: str, **parameters: object) -> int:
+        changed: int = await self._database.value(statement, parameters)
+        return changed
