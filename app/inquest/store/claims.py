@@ -37,10 +37,14 @@ _RESUME = "delete from inquest.halt where workspace = %(workspace)s"
 
 
 class PostgresClaims:
-    """Claims over all workspaces of one database. Leases go by the database's clock only."""
+    """Claims over all workspaces of one database. Leases go by the database's clock only.
 
-    def __init__(self, database: Database) -> None:
+    `limits` hold for every call that names none.
+    """
+
+    def __init__(self, database: Database, limits: ClaimLimits | None = None) -> None:
         self._database = database
+        self._limits = limits or ClaimLimits()
 
     async def claim(
         self,
@@ -71,7 +75,7 @@ class PostgresClaims:
             "lease_ms": lease // timedelta(milliseconds=1),
             "workflows": list(workflow_versions),
             "event_versions": list(event_versions),
-            "limits": (limits or ClaimLimits()).model_dump(),
+            "limits": (limits or self._limits).model_dump(),
             "take_expired": take_expired,
             "only": workspace,
             "schema_version": EVENT_SCHEMA_VERSION,
@@ -100,12 +104,13 @@ class PostgresClaims:
         """
         await self._database.value(_LET_GO, {**_named(fence), "stage_error": False, "max_attempts": MAX_ATTEMPTS})
 
-    async def fail_attempt(self, fence: Fence, *, max_attempts: int = MAX_ATTEMPTS) -> datetime:
+    async def fail_attempt(self, fence: Fence, *, max_attempts: int | None = None) -> datetime:
         """End the attempt by a stage error: queued again after a wait, whose end it gives; the next claim charges it.
 
         `max_attempts` is the one of the claims. Raises FenceLost, NotFound.
         """
-        parameters = {**_named(fence), "stage_error": True, "max_attempts": max_attempts}
+        allowed = self._limits.max_attempts if max_attempts is None else max_attempts
+        parameters = {**_named(fence), "stage_error": True, "max_attempts": allowed}
         not_before: datetime = await self._database.value(_LET_GO, parameters)
         return not_before
 
