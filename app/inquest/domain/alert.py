@@ -53,8 +53,10 @@ class Alert(Value):
 class Post(Value):
     """What one request of a sender says, parsed by a total function.
 
-    `quarantine` is the reason why nothing in it is understood; then `alerts` is empty. `sender` holds facts
-    about the post as a whole (its own group key, external URL, notification reason).
+    `quarantine` is the reason why nothing in it is understood; then `alerts` is empty. `quarantined_alerts`
+    counts members that are not understood or over the cap, beside those that are; `truncated_alerts` those
+    that the sender says it left out. `sender` holds facts about the post as a whole (its own group key,
+    external URL, notification reason).
     """
 
     source: str
@@ -62,6 +64,7 @@ class Post(Value):
     quarantine: str | None = None
     parse_warnings: tuple[str, ...] = ()
     delivery_id: str | None = None
+    quarantined_alerts: int = 0
     truncated_alerts: int = 0
     sender: Labels = Field(default_factory=dict)
 

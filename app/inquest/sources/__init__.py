@@ -1,1 +1,9 @@
 """Payload bytes to alerts: one pure file a vendor."""
+
+from inquest.sources import alertmanager
+from inquest.sources.shared.source import Source
+
+SOURCES: dict[str, Source] = {
+    "alertmanager": alertmanager,
+}
+"""Every source by its type in configuration."""

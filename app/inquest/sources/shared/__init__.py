@@ -1,0 +1,1 @@
+"""What several vendor files of sources share."""
