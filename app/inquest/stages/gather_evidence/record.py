@@ -21,6 +21,11 @@ T = TypeVar("T")
 _model_outcome: TypeAdapter[Reply | ModelFailed] = TypeAdapter(Reply | ModelFailed)
 
 
+def model_outcome(stored: bytes) -> Reply | ModelFailed:
+    """Read the stored outcome of a model effect. Raises pydantic.ValidationError."""
+    return _model_outcome.validate_json(stored)
+
+
 class InternalResult(Value):
     """The answer of an internal tool, and what it changed: folding applies it, it is not worked out again.
 
@@ -46,7 +51,7 @@ class Record:
 
     def reply(self, digest: str, of: str) -> Reply | ModelFailed:
         """Read what a model effect gave."""
-        return _parsed(_model_outcome.validate_json, self._bytes(digest, of), digest, of)
+        return _parsed(model_outcome, self._bytes(digest, of), digest, of)
 
     def outcome(self, key: str) -> Recorded:
         """Read the outcome under a committed query key."""
