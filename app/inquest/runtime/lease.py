@@ -1,0 +1,178 @@
+"""Leases as their holder sees them: renewed by a thread of their own, judged by the monotonic clock.
+
+The thread and its connection outlive a blocked event loop and a busy pool, but not for long: a loop that has
+not ticked for STALLED_LOOP_S does no work, and its leases are left to run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+
+from inquest.domain.fence import Fence
+from inquest.errors import FenceLost, StoreUnavailable
+from inquest.ports import Claimed, LeaseLine
+from inquest.runtime.clock import AnchoredClock
+from inquest.telemetry import log
+
+STALLED_LOOP_S = 10.0
+TICK_S = 0.25
+LISTEN_S = 0.2
+"""One wait for word of moved fences, at most; then renewals that are due come first."""
+RECONNECT_S = 0.5
+RENEWALS_PER_LEASE = 3
+
+
+class LeaseGuard:
+    """One claim, while it is held. `fence` is the right to act; `clock` is the database's clock."""
+
+    def __init__(self, claimed: Claimed, *, asked_at: float, lease: timedelta) -> None:
+        """`asked_at` is the monotonic time before the claim was sent: the lease ends no later than we think."""
+        self.fence: Fence = claimed.fence
+        self.clock = AnchoredClock(database_now=claimed.now, read_at=asked_at)
+        self._lease_s = lease.total_seconds()
+        self._renewed_at = asked_at
+        self._lost = False
+        self._draining = False
+
+    @property
+    def lost(self) -> bool:
+        """Say whether another owner, or a write from no owner, has taken the fence."""
+        return self._lost
+
+    @property
+    def draining(self) -> bool:
+        """Say whether this worker is on its way out."""
+        return self._draining
+
+    def alive(self) -> bool:
+        """Say whether the lease still runs, by the monotonic clock. True again after a late renewal."""
+        return not self._lost and time.monotonic() < self._renewed_at + self._lease_s
+
+    def may_act(self) -> bool:
+        """Say whether anything may be sent now: the lease runs, and this worker is not on its way out."""
+        return self.alive() and not self._draining
+
+    def renewal_due(self) -> bool:
+        """Say whether a third of the lease is over."""
+        return time.monotonic() >= self._renewed_at + self._lease_s / RENEWALS_PER_LEASE
+
+    def renewed(self, asked_at: float) -> None:
+        """Take note of a renewal that was asked for at `asked_at`, monotonic."""
+        self._renewed_at = asked_at
+
+    def lose(self) -> None:
+        """Take note that the fence is gone."""
+        self._lost = True
+
+    def drain(self) -> None:
+        """Let what runs end, and nothing new begin."""
+        self._draining = True
+
+
+class LeaseKeeper:
+    """Renews what is held, every third of a lease, from a thread; tells the event loop what was lost.
+
+    `connect` is called in the thread. `on_outage` is called in the event loop each time the database does
+    not answer.
+    """
+
+    def __init__(self, connect: Callable[[], LeaseLine], lease: timedelta, *, on_outage: Callable[[], None]) -> None:
+        self._connect = connect
+        self._lease = lease
+        self._listen_s = min(LISTEN_S, lease.total_seconds() / RENEWALS_PER_LEASE / 2)
+        self._on_outage = on_outage
+        self._held: dict[LeaseGuard, Callable[[], object]] = {}
+        self._ticked = time.monotonic()
+        self._stop = threading.Event()
+
+    def start(self) -> asyncio.Future[None]:
+        """Start the thread, in the running event loop. Gives what ends when the thread does.
+
+        Only `stop` ends it; an exception there is one that nobody expected.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._ticking = self._loop.create_task(self._tick())
+        executor = ThreadPoolExecutor(1, thread_name_prefix="inquest-lease")
+        thread = self._loop.run_in_executor(executor, self._run)
+        executor.shutdown(wait=False)
+        return thread
+
+    def stop(self) -> None:
+        """Let the thread end, and give its connection back. What is still held is renewed no more."""
+        self._stop.set()
+        self._ticking.cancel()
+
+    @contextmanager
+    def holding(self, guard: LeaseGuard, on_lost: Callable[[], object]) -> Iterator[None]:
+        """Renew `guard` inside the `with`. `on_lost` is called once, in the event loop, when its fence is gone."""
+        self._held[guard] = on_lost
+        try:
+            yield
+        finally:
+            self._held.pop(guard, None)
+
+    def drain(self) -> None:
+        """Tell every guard that this worker is on its way out; they are renewed until they are let go."""
+        for guard in self._held:
+            guard.drain()
+
+    async def _tick(self) -> None:
+        while True:
+            self._ticked = time.monotonic()
+            await asyncio.sleep(TICK_S)
+
+    def _lose(self, guard: LeaseGuard) -> None:
+        on_lost = self._held.pop(guard, None)
+        if on_lost is not None:  # else it was let go while it was renewed
+            guard.lose()
+            on_lost()
+
+    # ---- in the thread
+
+    def _run(self) -> None:
+        while not self._stopped():
+            try:
+                self._keep()
+            except StoreUnavailable:
+                log().warning("lease_connection_lost")
+                self._tell(self._on_outage)
+                self._stop.wait(RECONNECT_S)
+
+    def _keep(self) -> None:
+        """Renew over one connection until stopped. Raises StoreUnavailable when it breaks."""
+        line = self._connect()
+        try:
+            self._renew(line, everything=True)  # word may have gone past while nobody listened
+            while not self._stopped():
+                moved = line.moved(self._listen_s)
+                self._renew(line, moved)
+        finally:
+            line.close()
+
+    def _renew(self, line: LeaseLine, moved: frozenset[str] = frozenset(), *, everything: bool = False) -> None:
+        if time.monotonic() - self._ticked > STALLED_LOOP_S:
+            return
+        for guard in tuple(self._held):
+            if not (everything or guard.renewal_due() or guard.fence.investigation_id in moved):
+                continue
+            asked_at = time.monotonic()
+            try:
+                line.renew(guard.fence, self._lease)
+            except FenceLost:
+                self._tell(partial(self._lose, guard))
+            else:
+                guard.renewed(asked_at)
+
+    def _stopped(self) -> bool:
+        return self._stop.is_set() or self._loop.is_closed()
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        if not self._stopped():
+            self._loop.call_soon_threadsafe(what)
