@@ -87,5 +87,6 @@ def _due(aggregate: Aggregate, now: datetime) -> bool:
     return aggregate.not_before is None or aggregate.not_before <= now
 
 
-def _order(aggregate: Aggregate) -> tuple[int, datetime, str]:
-    return -aggregate.opening.severity_rank, aggregate.created_at, aggregate.opening.investigation_id
+def _order(aggregate: Aggregate) -> tuple[int, datetime]:
+    """Between equals `min` takes the first, which was opened first."""
+    return -aggregate.opening.severity_rank, aggregate.created_at

@@ -18,7 +18,7 @@ def driver_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise ConfigurationError("the database URL cannot be read; use postgresql://user@host/name") from None
     if parsed.drivername not in _ALIASES:
         raise ConfigurationError(f"the database URL starts with {parsed.drivername!r}; use postgresql://user@host/name")

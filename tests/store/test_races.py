@@ -1,0 +1,163 @@
+"""Concurrent owners and writers (checklist 60, 65; recipes section 3, deadlock)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+import pytest
+
+from inquest.domain.fence import Fence
+from inquest.errors import FenceLost, VersionConflict
+from inquest.ports import Fresh, ReserveAnswer
+from inquest.store.lease import ClaimLimits
+from tests.postgres import NewDatabase
+from tests.store.builders import Store, contents, identity, model, nudge, query, receipt, run_started, write
+
+ROUNDS = 50
+RACERS = 4
+MANY = ClaimLimits(max_running=1_000)
+
+
+@pytest.fixture
+async def racers(database: NewDatabase) -> AsyncIterator[list[Store]]:
+    """Give workers of the same database, each with connections of its own."""
+    made = database()
+    stores = [Store(made.url, made.conninfo, pool_size=4) for _ in range(RACERS)]
+    stores[0].add_episode()
+    yield stores
+    for store in stores:
+        await store.database.aclose()
+
+
+async def at_once(*acts: Coroutine[Any, Any, object]) -> list[Any]:
+    """Start `acts` together, none before all are there, and give what each came to."""
+    barrier = asyncio.Barrier(len(acts))
+
+    async def one(act: Coroutine[Any, Any, object]) -> object:
+        await barrier.wait()
+        return await act
+
+    return await asyncio.gather(*(one(act) for act in acts), return_exceptions=True)
+
+
+async def test_of_many_claims_exactly_one_wins(racers: list[Store]) -> None:
+    for number in range(ROUNDS):
+        await racers[0].opened(f"inv-{number}")
+
+        found = await at_once(*(s.claims.claim(f"owner-{n}", limits=MANY) for n, s in enumerate(racers)))
+
+        assert sorted(claim is None for claim in found) == [False, True, True, True]
+
+
+async def test_of_two_owners_racing_for_a_key_exactly_one_acts(racers: list[Store]) -> None:
+    # One has been superseded without knowing it: both believe that the key is theirs to reserve.
+    first, second = racers[:2]
+    for number in range(ROUNDS):
+        name = f"inv-{number}"
+        await first.opened(name)
+        stale = (await first.claimed("owner-1", limits=MANY)).fence
+        await first.journal.commit(write(stale, 0, run_started(identity(name))))
+        await first.claims.expire(name)
+
+        async def as_new_owner() -> ReserveAnswer:
+            fence = (await second.claimed("owner-2", limits=MANY)).fence
+            return await second.journal.reserve(fence, 2, query("seed/1"))
+
+        found = await at_once(as_new_owner(), first.journal.reserve(stale, 2, query("seed/1")))
+
+        assert found[0] == Fresh()
+        # Before the take-over the old owner is at version 1, so 2 is a conflict; after it, its fence is lost.
+        assert isinstance(found[1], FenceLost | VersionConflict)
+        [row] = (await first.journal.load(name)).effects
+        assert (row.generation, row.dispatches) == (2, 1)
+
+
+async def test_of_many_writes_at_one_version_exactly_one_is_taken(racers: list[Store]) -> None:
+    fence = await racers[0].started()
+    for version in range(2, 2 + ROUNDS):
+        found = await at_once(*(s.journal.commit(write(fence, version, nudge())) for s in racers))
+
+        assert sorted(map(str, found)) == sorted([str(version + 1), *map(str, filter(_is_conflict, found))])
+        assert sum(map(_is_conflict, found)) == RACERS - 1
+
+
+def _is_conflict(answer: object) -> bool:
+    return isinstance(answer, VersionConflict)
+
+
+async def test_a_new_key_is_reserved_once_by_one_owner_that_asks_twice(racers: list[Store]) -> None:
+    fence = await racers[0].started()
+    for number in range(1, 1 + ROUNDS):
+        found = await at_once(*(s.journal.reserve(fence, 2, query(f"seed/{number}")) for s in racers))
+
+        assert found == [Fresh()] * RACERS
+        assert len((await racers[0].journal.load("inv-1")).effects) == number
+
+
+async def test_receipts_of_a_batch_renewals_and_the_join_never_deadlock(racers: list[Store]) -> None:
+    fence = await racers[0].started()
+    version = 2
+    for batch in range(1, 4):
+        calls = [query(f"turn/{batch}/call/{number}") for number in range(1, 17)]
+        shared = contents(*(b"%d" % number for number in range(8)))
+        version = await racers[0].journal.commit(write(fence, version, nudge(), reservations=tuple(calls)))
+
+        found = await at_once(
+            *(
+                racers[n % RACERS].journal.receive(
+                    fence, receipt(call), {**dict(sorted(shared.items(), reverse=n % 2 == 0)), **contents(b"{}")}
+                )
+                for n, call in enumerate(calls)
+            ),
+            *(_renewed_often(s, fence) for s in racers),
+        )
+
+        assert found == [None] * (16 + RACERS)
+        version = await racers[1].journal.commit(write(fence, version, nudge()))
+
+
+async def _renewed_often(store: Store, fence: Fence) -> None:
+    for _ in range(10):
+        await store.claims.renew(fence)
+
+
+async def test_investigations_that_store_the_same_bytes_in_another_order_never_deadlock(racers: list[Store]) -> None:
+    fences = []
+    for number in range(RACERS):
+        await racers[0].opened(f"inv-{number}")
+        fences.append((await racers[0].claimed(f"owner-{number}", limits=MANY)).fence)
+        await racers[0].journal.commit(write(fences[-1], 0, run_started(identity(f"inv-{number}"))))
+
+    for number in range(ROUNDS):
+        new = list(contents(*(b"%d/%d" % (number, part) for part in range(20))).items())
+        found = await at_once(
+            *(
+                s.journal.commit(write(fences[n], 1 + number, nudge(), contents=dict(new if n % 2 else reversed(new))))
+                for n, s in enumerate(racers)
+            )
+        )
+        assert found == [2 + number] * RACERS
+
+
+async def test_a_take_over_waits_for_a_write_that_is_under_way(racers: list[Store]) -> None:
+    # Either the write comes first and the claim sees its events, or the claim does and the write is refused.
+    for number in range(ROUNDS):
+        name = f"inv-{number}"
+        await racers[0].opened(name)
+        fence = (await racers[0].claimed("owner-1", limits=MANY)).fence
+        await racers[0].journal.commit(write(fence, 0, run_started(identity(name))))
+        await racers[0].claims.expire(name)
+
+        written, claim = await at_once(
+            racers[0].journal.commit(write(fence, 1, nudge(), reservations=(model("turn/1"),))),
+            racers[1].claims.claim("owner-2", limits=MANY),
+        )
+
+        chronicle = await racers[0].journal.load(name)
+        kinds = [event.body.kind for event in chronicle.events]
+        if isinstance(written, FenceLost):
+            assert kinds == ["run_started", "generation_advanced"]
+            assert chronicle.effects == ()
+        else:
+            assert kinds == ["run_started", "loop_steered", "generation_advanced"]
+        assert claim is not None
