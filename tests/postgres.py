@@ -32,6 +32,10 @@ SETTINGS = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}
 PREFIX = "inquest-postgres-for-tests-"
 _ABANDONED_AFTER_S = 600.0
 
+# Cloning a database makes some 300 files: 15 ms in memory, 20 times that on a slow disk.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - only mkdtemp makes folders in it
+_ENOUGH_MEMORY_BYTES = 1024**3
+
 TemplateMaker = Callable[[str], None]
 """Fills the empty database at a SQLAlchemy URL, and leaves no connection to it."""
 
@@ -70,7 +74,9 @@ class Databases:
         return template.name
 
     def _create(self, name: str, template: str) -> Database:
-        self._execute(SQL("create database {} template {}").format(Identifier(name), Identifier(template)))
+        self._execute(
+            SQL("create database {} template {} strategy file_copy").format(Identifier(name), Identifier(template))
+        )
         return Database(name, self._server.sqlalchemy_url(name), make_conninfo(self._server.conninfo, dbname=name))
 
     def _execute(self, statement: psycopg.sql.Composed) -> None:
@@ -93,8 +99,9 @@ def template_maker() -> TemplateMaker:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedPostgres]:
     """Give the server of this test process."""
-    sweep()
-    base = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = fast_folder()
+    sweep(folder)
+    base = Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder))
     with start(base, settings=SETTINGS) as server:
         yield server
     shutil.rmtree(base)
@@ -120,9 +127,16 @@ def database(databases: Databases, template_maker: TemplateMaker) -> Iterator[Ne
         databases.drop(used)
 
 
-def sweep() -> None:
+def fast_folder() -> Path:
+    """Give a folder in memory if there is room (Docker gives 64 MB), else the usual temporary folder."""
+    if os.access(_MEMORY, os.W_OK | os.X_OK) and shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY_BYTES:
+        return _MEMORY
+    return Path(tempfile.gettempdir())
+
+
+def sweep(folder: Path) -> None:
     """Stop the servers and remove the folders of test processes that were killed."""
-    for base in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for base in folder.glob(f"{PREFIX}*"):
         # Another test process may sweep the same folder.
         with contextlib.suppress(FileNotFoundError, EmbeddedPostgresError):
             found = base.stat()

@@ -1,6 +1,5 @@
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 import psycopg
@@ -61,14 +60,13 @@ def test_a_database_is_dropped_although_somebody_is_still_connected(
     assert clone.name not in names
 
 
-def test_the_server_of_a_killed_test_process_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_the_server_of_a_killed_test_process_is_swept_away(tmp_path: Path) -> None:
     abandoned, in_use, fresh = (make_base(tmp_path, name) for name in ("abandoned", "in-use", "fresh"))
     for old in (abandoned, in_use):
         os.utime(old, (0, 0))
     with start(in_use, settings=SETTINGS) as server:
         os.utime(in_use, (0, 0))
-        sweep()
+        sweep(tmp_path)
         assert (abandoned.exists(), in_use.exists(), fresh.exists()) == (False, True, True)
         with psycopg.connect(server.conninfo) as connection:
             assert connection.execute("select 1").fetchone() == (1,)

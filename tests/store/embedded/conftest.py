@@ -1,6 +1,7 @@
 import contextlib
 import os
 import pwd
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inquest.store.embedded.binaries import find_binaries
+from tests.postgres import fast_folder
 from tests.store.embedded.hosts import Place
 
 
@@ -44,12 +46,13 @@ def uid(request: pytest.FixtureRequest) -> int:
 @contextlib.contextmanager
 def _a_place(uid: int) -> Iterator[Place]:
     # Not tmp_path: other users cannot enter it, and its name is long.
-    root = Path(tempfile.mkdtemp(prefix="inquest-test-")).resolve()
+    root = Path(tempfile.mkdtemp(prefix="inquest-test-", dir=fast_folder())).resolve()
     if uid != os.geteuid():
         os.chown(root, uid, uid)
-    place = Place(root, uid)
-    yield place
-    place.remove()
+    try:
+        yield Place(root, uid)
+    finally:
+        shutil.rmtree(root)
 
 
 @pytest.fixture(scope="session")

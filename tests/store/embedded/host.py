@@ -6,7 +6,8 @@ Started by root with another UID it becomes that user first, with its modules al
 an ordinary user need not be able to read the interpreter or the sources.
 
 It writes one JSON line when it is attached, or one with `error` and ends. It then obeys lines
-on its input: `stop` gives the share back, `fork` lets a forked child try to.
+on its input: `stop` gives the share back, `fork` lets a forked child try to, `linger` forks a
+child that lives as long as the host.
 """
 
 import json
@@ -32,6 +33,14 @@ def stop_in_a_child(server: EmbeddedPostgres) -> None:
     os.waitpid(child, 0)
 
 
+def leave_a_child() -> None:
+    read, _held_until_the_host_ends = os.pipe()
+    if os.fork() == 0:
+        os.close(_held_until_the_host_ends)
+        os.read(read, 1)
+        os._exit(0)
+
+
 def become(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -55,6 +64,8 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() == "fork":
             stop_in_a_child(server)
+        elif line.strip() == "linger":
+            leave_a_child()
         else:
             server.stop()
         say(done=line.strip())

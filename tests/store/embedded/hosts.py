@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -188,9 +187,6 @@ class Place:
         self._hosts, self._segments, self._socket_folders = [], set(), set()
         self._log_start += len(self.log)
         assert (left, folders, segments) == ({}, [], set())
-
-    def remove(self) -> None:
-        shutil.rmtree(self.root)
 
 
 def kill_if_alive(pid: int) -> None:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.store.embedded.hosts import MAKE_TABLE, Host, Place, is_locked, shared_memory, wait_until
@@ -42,6 +43,21 @@ def test_after_a_killed_postmaster_the_next_start_recovers_what_was_committed(pl
     assert "database system was not properly shut down" in place.log
     for host in (first, second):
         host.stop()
+
+
+def test_a_start_waits_for_the_last_process_of_a_killed_server(place: Place) -> None:
+    first = place.started()
+    with psycopg.connect(first.conninfo) as connection:
+        backend = connection.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        os.kill(place.pid(), signal.SIGKILL)
+        second = place.host()
+        wait_until(lambda: "pre-existing shared memory block" in place.log, "Postgres has refused to start")
+        os.kill(backend, signal.SIGCONT)
+        assert second.query("select 1") == [1]
+    place.note_segment(place.data)
+    first.stop()
+    second.stop()
 
 
 def test_stopping_after_the_postmaster_was_killed_leaves_nothing(place: Place) -> None:
@@ -156,7 +172,7 @@ def test_an_initdb_that_outlives_its_host_ends_before_the_next_start_begins_anew
     wait_until(lambda: is_locked(new_place.server / "gate.lock"), "the next one is looking at it")
     os.kill(initdb, signal.SIGCONT)
     assert heir.query("select 1") == [1]
-    assert initdb not in new_place.processes()
+    assert new_place.log.count("Success. You can now start the database server") == 2  # the first went undisturbed
     assert list(new_place.server.glob("new-*")) == []
     new_place.note_segment(new_place.data)
     heir.stop()

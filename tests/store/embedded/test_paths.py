@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from inquest.store.embedded import EmbeddedPostgresError, start
 from inquest.store.embedded.binaries import find_binaries
 from inquest.store.embedded.layout import MAX_SOCKET_PATH_BYTES, SOCKET_NAME, Layout
+from inquest.store.url import conninfo
 from tests.store.embedded.hosts import Place
 
 ODD = 'it\'s "50% off", \\ günstig:\u200b=x'
@@ -42,6 +43,15 @@ async def test_the_sqlalchemy_url_connects_to_a_database_of_any_name(own_place: 
         async with engine.connect() as asynchronous:
             assert (await asynchronous.execute(text("select current_database()"))).scalar() == "a%b c/d?e"
         await engine.dispose()
+
+
+def test_the_url_means_the_same_to_libpq(own_place: Place) -> None:
+    own_place.base = own_place.root / "with space+plus"
+    with (
+        start(own_place.base, settings={"fsync": "off"}) as server,
+        psycopg.connect(conninfo(server.sqlalchemy_url("postgres"))) as connection,
+    ):
+        assert connection.execute("select 1").fetchone() == (1,)
 
 
 def test_the_socket_stays_in_the_base_up_to_the_longest_path_that_the_system_allows() -> None:

@@ -66,6 +66,13 @@ def test_a_forked_child_cannot_give_the_share_of_its_parent_back(place: Place) -
     host.stop()
 
 
+def test_a_forked_child_that_lives_on_does_not_keep_the_server_alive(place: Place) -> None:
+    host = place.started()
+    host.tell("linger")
+    host.stop()
+    assert place.processes() == {}
+
+
 def test_one_process_may_attach_twice(own_place: Place) -> None:
     with start(own_place.base, settings={"fsync": "off"}) as second:
         first = start(own_place.base)
@@ -117,8 +124,12 @@ def test_a_server_that_refuses_its_settings_is_reported_in_its_own_words(place: 
     assert 'invalid value for parameter "shared_buffers": "much"' in refused.error
     assert place.processes() == {}
 
-    accepted = place.started()
-    accepted.stop()
+
+def test_a_failed_start_keeps_no_share(own_place: Place) -> None:
+    with pytest.raises(EmbeddedPostgresError, match="shared_buffers"):
+        start(own_place.base, settings={"fsync": "off", "shared_buffers": "much"})
+    start(own_place.base, settings={"fsync": "off"}).stop()
+    assert own_place.processes() == {}
 
 
 def test_a_setting_is_a_name_not_an_option(own_place: Place) -> None:

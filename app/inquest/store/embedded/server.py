@@ -66,7 +66,8 @@ class EmbeddedPostgres:
     """
 
     def __init__(self, layout: Layout, socket_dir: str, share: int) -> None:
-        self.conninfo = f"host={_quoted(socket_dir)} port={PORT} user={SUPERUSER} dbname=postgres"
+        # `layout` sees to it that the folder's name needs no quoting, in either form.
+        self.conninfo = f"host={socket_dir} port={PORT} user={SUPERUSER} dbname=postgres"
         self._socket_dir = socket_dir
         self._layout = layout
         self._share: int | None = share
@@ -74,8 +75,7 @@ class EmbeddedPostgres:
 
     def sqlalchemy_url(self, database: str) -> str:
         """Give the URL of `database` on this server for create_engine and create_async_engine."""
-        host = quote(self._socket_dir, safe="/")
-        return f"postgresql+psycopg://{SUPERUSER}@/{quote(database, safe='')}?host={host}&port={PORT}"
+        return f"postgresql+psycopg://{SUPERUSER}@/{quote(database, safe='')}?host={self._socket_dir}&port={PORT}"
 
     def stop(self) -> None:
         """Give the share back; the last one out stops the server. Further calls do nothing.
@@ -208,8 +208,3 @@ def _reap() -> None:
     for pid, child in list(_children.items()):
         if child.poll() is not None:
             del _children[pid]
-
-
-def _quoted(value: str) -> str:
-    """Quote for a libpq connection string: libpq, "Keyword/Value Connection Strings"."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
