@@ -34,5 +34,5 @@ class Ledger(Value):
 
     @property
     def is_settled(self) -> bool:
-        """Say whether every hypothesis is judged supported or refuted."""
-        return all(entry.judgement != "open" for entry in self.entries)
+        """Say whether every hypothesis was judged: supported, refuted, or open with the reason why."""
+        return all(entry.judgement != "open" or entry.reason for entry in self.entries)

@@ -1,0 +1,126 @@
+"""The other metrics of a service: what each one measures by its name, and how to ask for its course.
+
+Names follow Prometheus's naming conventions (prometheus.io/docs/practices/naming): `_total` counts,
+`_bucket` is a histogram, the rest is taken for a gauge.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from inquest.domain.selector import quote, selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inquest.domain.value import Labels
+
+RATE_WINDOW = "2m"
+"""Four scrapes at the usual 30 s: short enough to keep an onset where it is."""
+MAX_SIBLINGS = 12
+STATUS_LABELS = ("status", "code", "status_code", "http_status")
+SERVER_ERRORS = "5.."
+
+
+class Role(StrEnum):
+    """What a metric tells, in the order in which it is asked for."""
+
+    SATURATION = "saturation"
+    LIMIT = "limit"
+    ERRORS = "errors"
+    TRAFFIC = "traffic"
+    LATENCY = "latency"
+    RESTARTS = "restarts"
+    OTHER = "other"
+
+
+class Sibling(NamedTuple):
+    """One more thing to ask: `expression` gives one series for the whole service."""
+
+    metric: str
+    role: Role
+    expression: str
+
+
+_WORDS: tuple[tuple[Role, frozenset[str]], ...] = (
+    (Role.LIMIT, frozenset({"max", "limit", "limits", "capacity", "quota", "maximum"})),
+    (Role.RESTARTS, frozenset({"restarts", "restart", "oom"})),
+    (Role.ERRORS, frozenset({"error", "errors", "failed", "failures", "failure", "exceptions", "panics", "rejected",
+                             "dropped", "timeouts"})),
+    (Role.SATURATION, frozenset({"pool", "connections", "conns", "queue", "queued", "pending", "backlog", "threads",
+                                 "goroutines", "workers", "memory", "heap", "cpu", "disk", "fds", "inflight", "waiting",
+                                 "wait", "lag", "utilization", "utilisation", "saturation", "usage", "used", "throttled",
+                                 "active", "busy"})),
+    (Role.LATENCY, frozenset({"duration", "latency", "seconds_bucket"})),
+    (Role.TRAFFIC, frozenset({"requests", "calls", "messages", "jobs", "queries", "operations"})),
+)  # fmt: skip
+_SKIPPED = re.compile(r"^(ALERTS|ALERTS_FOR_STATE|up|scrape_.*|.*_(created|info|sum))$|:")
+"""Prometheus's own series, metadata, and recorded results of other expressions."""
+
+
+def role_of(metric: str) -> Role:
+    """Say what `metric` tells, by the words of its name."""
+    words = set(metric.lower().split("_"))
+    if metric.endswith("_bucket"):
+        return Role.LATENCY if words & {"duration", "latency", "seconds", "milliseconds", "time"} else Role.OTHER
+    return next((role for role, known in _WORDS if words & known), Role.OTHER)
+
+
+def siblings(series: Iterable[Labels], matchers: Labels) -> tuple[Sibling, ...]:
+    """List what to ask about a service, given the label sets that exist for it.
+
+    `matchers` select the service; every expression is aggregated over its pods. The most telling come
+    first, at most MAX_SIBLINGS: a limit only where something of its kind is used.
+    """
+    labels_of: dict[str, set[str]] = {}
+    for labels in series:
+        labels_of.setdefault(labels.get("__name__", ""), set()).update(labels)
+    found = [
+        sibling
+        for metric in sorted(labels_of)
+        if metric and not _SKIPPED.match(metric)
+        for sibling in _ask(metric, labels_of[metric], matchers)
+    ]
+    used = [one.metric for one in found if one.role is Role.SATURATION]
+    wanted = [one for one in found if one.role is not Role.LIMIT or limited_by(one.metric, used) is not None]
+    order = list(Role)
+    return tuple(sorted(wanted, key=lambda one: (order.index(one.role), one.metric)))[:MAX_SIBLINGS]
+
+
+def _ask(metric: str, labels: set[str], matchers: Labels) -> Sequence[Sibling]:
+    where, role = selector(matchers), role_of(metric)
+    if metric.endswith("_bucket"):
+        rate = f"sum by (le) (rate({metric}{where}[{RATE_WINDOW}]))"
+        return [Sibling(metric, role, f"histogram_quantile(0.99, {rate})")]
+    if not metric.endswith(("_total", "_count")):
+        return [Sibling(metric, role, f"{'min' if role is Role.LIMIT else 'max'}({metric}{where})")]
+    whole = Sibling(metric, role, f"sum(rate({metric}{where}[{RATE_WINDOW}]))")
+    status = next((name for name in STATUS_LABELS if name in labels), None)
+    if status is None:
+        return [whole]
+    failed = f"{where[:-1]}{', ' if matchers else ''}{status}=~{quote(SERVER_ERRORS)}}}"
+    return [
+        whole._replace(role=Role.TRAFFIC),
+        Sibling(metric, Role.ERRORS, f"sum(rate({metric}{failed}[{RATE_WINDOW}]))"),
+    ]
+
+
+def limited_by(limit: str, used: Iterable[str]) -> str | None:
+    """Give the metric of `used` that `limit` bounds: the one that shares the longest beginning with it.
+
+    At least two words must be shared: db_pool_connections_max bounds db_pool_connections_in_use.
+    """
+    shared = {metric: _common_words(metric, limit) for metric in used}
+    best = max(sorted(shared), key=lambda metric: shared[metric], default=None)
+    return best if best is not None and shared[best] >= 2 else None  # noqa: PLR2004  # two words
+
+
+def _common_words(first: str, second: str) -> int:
+    count = 0
+    for one, other in zip(first.split("_"), second.split("_"), strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

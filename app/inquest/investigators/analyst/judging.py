@@ -1,0 +1,102 @@
+"""How each hypothesis stands, by its category, and which evidence says so."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from inquest.analysis.siblings import Role
+from inquest.domain.transcript import ToolCall
+from inquest.investigators.analyst.tools import JUDGE_TOOL
+
+if TYPE_CHECKING:
+    from inquest.domain.hypothesis import Hypothesis, Judgement
+    from inquest.investigators.analyst.findings import Findings
+    from inquest.ports import LoopView
+
+MAX_CITED = 5
+
+
+class Judged(NamedTuple):
+    """A judgement with what it rests on."""
+
+    judgement: Judgement
+    evidence: tuple[str, ...]
+    reason: str
+
+
+def judge_calls(view: LoopView, found: Findings) -> tuple[ToolCall, ...]:
+    """Give a `judge` call for every hypothesis that was not judged yet."""
+    if JUDGE_TOOL not in {tool.name for tool in view.tools}:
+        return ()
+    waiting = [entry.hypothesis for entry in view.ledger.entries if entry.judgement == "open" and not entry.reason]
+    return tuple(
+        ToolCall(call_id=f"a{view.turn}-{number}", name=JUDGE_TOOL, arguments=_arguments(hypothesis, found))
+        for number, hypothesis in enumerate(waiting, start=1)
+    )
+
+
+def _arguments(hypothesis: Hypothesis, found: Findings) -> str:
+    judged = judge(hypothesis, found)
+    return json.dumps(
+        {
+            "hypothesis": hypothesis.name,
+            "judgement": judged.judgement,
+            "evidence": list(judged.evidence[:MAX_CITED]),
+            "reason": judged.reason,
+        },
+        sort_keys=True,
+    )
+
+
+def judge(hypothesis: Hypothesis, found: Findings) -> Judged:
+    """Judge `hypothesis` by its category; open, with the reason, where the evidence does not tell."""
+    if found.onset_ms is None:
+        return Judged("open", (), "no onset is seen in the alert's own signal, so nothing can be put before it")
+    match hypothesis.category.split(".", maxsplit=1)[0]:
+        case "change":
+            return _judge_change(found)
+        case "resource":
+            return _judge_resource(found)
+        case "traffic":
+            return _judge_traffic(found)
+        case "dependency":
+            return Judged("open", (), "nothing that was looked at shows the services that this one calls")
+        case _:
+            return Judged("open", (), "no signal that was looked at tells")
+
+
+def _judge_change(found: Findings) -> Judged:
+    own = found.own_change
+    if own is not None:
+        return Judged("supported", (own.exhibit.item.name,), "a change of the service took effect shortly before onset")
+    answered = tuple(one.item.name for one in found.changes_answered if not one.item.observation.truncated)
+    if not answered:
+        return Judged("open", (), "no complete answer about changes is at hand")
+    return Judged("refuted", answered, "no change of the service took effect in the hour before onset")
+
+
+def _judge_resource(found: Findings) -> Judged:
+    if found.saturations:
+        first = found.saturations[0]
+        names = (first.used.exhibit.item.name, first.limit.exhibit.item.name)
+        return Judged("supported", names, "a limited resource was used up in the incident and not before it")
+    moved = found.moved(Role.SATURATION)
+    if moved:
+        movers = tuple(sign.exhibit.item.name for sign in moved)
+        return Judged("supported", movers, "use of a resource left its baseline no later than the symptom")
+    seen = tuple(sign.exhibit.item.name for sign in found.signs if sign.role is Role.SATURATION)
+    if not seen:
+        return Judged("open", (), "no metric of a limited resource was found for the service")
+    return Judged("refuted", seen, "every resource that was looked at stayed at its baseline until the symptom")
+
+
+def _judge_traffic(found: Findings) -> Judged:
+    traffic = [sign for sign in found.signs if sign.role is Role.TRAFFIC]
+    if not traffic:
+        return Judged("open", (), "no metric of traffic was found for the service")
+    names = tuple(sign.exhibit.item.name for sign in traffic)
+    risen = [s for s in found.moved(Role.TRAFFIC) if s.course.onset and s.course.onset.direction == "up"]
+    if risen:
+        return Judged("supported", names, "traffic rose above its baseline no later than the symptom")
+    return Judged("refuted", names, "traffic did not rise before the symptom")

@@ -1,0 +1,113 @@
+"""What the analyst asks next: a few steps, each asked once, in the order an engineer would.
+
+First the alert's own signal close up, and which series exist for the service; then the course of each
+telling metric around the onset. What the seeds brought (changes, logs, alerts) is there already.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from inquest.analysis.siblings import siblings
+from inquest.domain.selector import selector
+from inquest.domain.transcript import ToolCall
+from inquest.domain.value import from_epoch_ms, rfc3339
+from inquest.domain.window import Window
+from inquest.investigators.analyst.exhibit import exhibits
+from inquest.investigators.analyst.findings import appraise
+from inquest.investigators.analyst.question import alert_expression, service_matchers
+from inquest.investigators.analyst.tools import RANGE_TOOL, SERIES_TOOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inquest.domain.value import Json
+    from inquest.ports import LoopView
+
+BEFORE_ONSET = timedelta(minutes=40)
+AFTER_ONSET = timedelta(minutes=20)
+"""Close up: a third of this stretch, what is taken for normal, is well before the onset."""
+BEFORE_ANCHOR = timedelta(minutes=10)
+"""Where no onset is seen yet: a young series, or trouble too short for the coarse look."""
+
+Ask = tuple[str, dict[str, "Json"]]
+
+
+def next_calls(view: LoopView) -> tuple[ToolCall, ...]:
+    """Give the calls of the next turn; none when there is nothing more to ask."""
+    offered = {tool.name for tool in view.tools}
+    steps = (_signal_close_up, _series_of_service, _siblings_close_up)
+    asks = [ask for step in steps for ask in step(view) if ask[0] in offered]
+    fresh = [ask for ask in asks if not _was_asked(view, *ask)]
+    return tuple(
+        ToolCall(call_id=f"a{view.turn}-{number}", name=name, arguments=json.dumps(arguments, sort_keys=True))
+        for number, (name, arguments) in enumerate(fresh, start=1)
+    )
+
+
+def focus(view: LoopView) -> Window | None:
+    """Give the stretch to look at close up: around the onset, or around the alert while none is seen."""
+    found = appraise(view)
+    if found is None:
+        return None
+    reach, anchor = found.window.reach, found.window.anchor
+    if found.onset_ms is None:
+        start, end = anchor - BEFORE_ANCHOR, found.window.incident.end
+    else:
+        onset = from_epoch_ms(found.onset_ms)
+        start, end = onset - BEFORE_ONSET, min(onset + AFTER_ONSET, found.window.incident.end)
+    start = max(start, reach.start)
+    return Window(start=start, end=end) if start < end else found.window.incident
+
+
+def _signal_close_up(view: LoopView) -> Iterator[Ask]:
+    expression = alert_expression(view)
+    close = focus(view)
+    if expression and close is not None and _close_ups(view, expression) == 0:
+        yield RANGE_TOOL, {"expression": expression, **_range(close)}
+
+
+def _series_of_service(view: LoopView) -> Iterator[Ask]:
+    matchers = service_matchers(view)
+    if matchers:
+        yield SERIES_TOOL, {"match": selector(matchers)}
+
+
+def _siblings_close_up(view: LoopView) -> Iterator[Ask]:
+    """Ask for the course of every telling metric of the service, once the series and the signal are known."""
+    close = focus(view)
+    found = [labels for one in exhibits(view) if one.content.kind == "series" for labels in one.content.series]
+    if close is None or (alert_expression(view) and _close_ups(view, alert_expression(view)) == 0):
+        return
+    for sibling in siblings(found, service_matchers(view)):
+        if _close_ups(view, sibling.expression) == 0:
+            yield RANGE_TOOL, {"expression": sibling.expression, **_range(close)}
+
+
+def _range(window: Window) -> dict[str, Json]:
+    return {"start": rfc3339(window.start), "end": rfc3339(window.end)}
+
+
+def _close_ups(view: LoopView, expression: str) -> int:
+    """Count how often `expression` was asked over less than the whole incident or baseline, refused ones too."""
+    facts = view.investigation.facts
+    whole = {facts.window.incident, facts.window.baseline} if facts else set()
+    asked = [one for one in view.asked if one.query.arguments.get("expression") == expression]
+    refused = [one for one in view.exchanges if one.how == "refusal" and _expression_in(one.arguments) == expression]
+    return sum(one.query.time_range not in whole for one in asked) + len(refused)
+
+
+def _expression_in(arguments: str) -> str:
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        return ""
+    return str(found.get("expression", "")) if isinstance(found, dict) else ""
+
+
+def _was_asked(view: LoopView, tool: str, arguments: dict[str, Json]) -> bool:
+    """Say whether exactly this call was written before: nothing is asked twice, whatever came of it."""
+    written = json.dumps(arguments, sort_keys=True)
+    return any(one.name == tool and one.arguments == written for one in view.exchanges)

@@ -1,0 +1,7 @@
+"""The tools that the analyst knows by name. Where one is not connected, its step is left out."""
+
+from __future__ import annotations
+
+RANGE_TOOL = "prometheus_query_range"
+SERIES_TOOL = "prometheus_series"
+JUDGE_TOOL = "judge"
