@@ -6,6 +6,7 @@ or name that is not in, or does not follow by the type from, what it cites.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from inquest.domain.claim import (
@@ -58,13 +59,28 @@ def check(claim: Claim, evidence: Iterable[EvidenceItem], contents: Mapping[str,
 def check_claim(claim: Claim, exhibits: Exhibits, known: frozenset[str] = frozenset()) -> Checked:
     """Check one claim: its citations, its type, then its text. `known` as in `claim_ground.known_objects`."""
     try:
-        cited = _check_citations(claim, exhibits)
-        follows = _check_type(claim, cited, exhibits)
-        ground = ground_of(cited, known) | follows
-        _check_texts(claim, ground)
+        show(claim, exhibits, known)
     except NotShown as found:
         return Checked(is_valid=False, reason=found.reason, contradicted=found.contradicted)
     return Checked(is_valid=True)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A claim that holds: where it leads, and what may be said because of it."""
+
+    claim: Claim
+    cited: tuple[Cited, ...]
+    ground: Ground
+
+
+def show(claim: Claim, exhibits: Exhibits, known: frozenset[str]) -> Shown:
+    """Check one claim and give what it rests on. Raises NotShown."""
+    cited = _check_citations(claim, exhibits)
+    follows = _check_type(claim, cited, exhibits)
+    ground = ground_of(cited, known) | follows
+    _check_texts(claim, ground)
+    return Shown(claim, tuple(cited), ground)
 
 
 def render(claim: Claim) -> str:

@@ -1,0 +1,56 @@
+"""The validity score: how far the evidence carries a diagnosis. Computed by code, never told by a model.
+
+    score = (0.40 * share + 0.25 * sources + 0.15 * order + 0.20 * coverage) / (1 + contradictions)
+
+`share` is the validated part of the claims, `sources` the independent sources up to three, `order` is 1 when
+the cause was shown to precede the onset, 0 when it was shown not to, one half when neither was. Without one
+validated claim the score is 0: then nothing is known, however well covered.
+
+The weights are engineering judgement: what is proven counts most, then how independently, then how much was
+looked at. It is no probability, and says nothing about claims that nobody made.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from inquest.domain.value import Value
+
+WEIGHT_SHARE = 0.40
+WEIGHT_SOURCES = 0.25
+WEIGHT_ORDER = 0.15
+WEIGHT_COVERAGE = 0.20
+ENOUGH_SOURCES = 3
+"""More independent sources than these add nothing."""
+DIGITS = 3
+
+TimeOrder = Literal["holds", "unknown", "violated"]
+_ORDER: dict[TimeOrder, float] = {"holds": 1.0, "unknown": 0.5, "violated": 0.0}
+
+
+class ScoreInputs(Value):
+    """What the score is computed from. `coverage` is the share of asked and connected that was answered."""
+
+    validated: int = Field(ge=0)
+    non_validated: int = Field(ge=0)
+    independent_sources: int = Field(ge=0)
+    time_order: TimeOrder
+    contradictions: int = Field(ge=0)
+    coverage: float = Field(ge=0, le=1)
+
+
+def validity_score(inputs: ScoreInputs) -> float:
+    """Give the score in [0, 1], to three digits. The formula stands at the top of this module."""
+    if inputs.validated == 0:
+        return 0.0
+    share = inputs.validated / (inputs.validated + inputs.non_validated)
+    sources = min(inputs.independent_sources, ENOUGH_SOURCES) / ENOUGH_SOURCES
+    whole = (
+        WEIGHT_SHARE * share
+        + WEIGHT_SOURCES * sources
+        + WEIGHT_ORDER * _ORDER[inputs.time_order]
+        + WEIGHT_COVERAGE * inputs.coverage
+    )
+    return round(whole / (1 + inputs.contradictions), DIGITS)
