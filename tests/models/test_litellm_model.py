@@ -125,6 +125,16 @@ async def test_withdrawn_tools_stay_described_and_may_not_be_called() -> None:
     assert json.loads(fake.seen[0].body)["tool_choice"] == "none"
 
 
+async def test_without_tools_the_calls_of_the_history_are_told_as_text() -> None:
+    async with loopback(lambda _: completion({"content": "x"})) as fake:
+        await complete(fake, ask(tools=(), last=True))
+
+    sent = json.loads(fake.seen[0].body)
+    assert "tools" not in sent
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "user"]
+    assert sent["messages"][3]["content"] == "(answer of prometheus_query)\ninvalid_query"
+
+
 @pytest.mark.parametrize(
     ("act", "kind"),
     [

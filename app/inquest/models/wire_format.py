@@ -26,6 +26,25 @@ PLACEHOLDER = "[System: Empty message content sanitised to satisfy protocol]"
 CUT_NOTE = "\n[cut by Inquest: the answer was larger than allowed]"
 
 
+def flattened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Tell calls and their results as text, for a request without tools.
+
+    Some providers refuse a history with calls when no schema comes along, and litellm then adds a tool of its
+    own. As text the model still sees what was asked and answered, and has nothing to call.
+    """
+    told: list[Message] = []
+    for message in messages:
+        match message:
+            case AssistantTurn(text=text, tool_calls=calls) if calls:
+                lines = [text, *(f"(asked {call.name} {call.arguments})" for call in calls)]
+                told.append(AssistantTurn(text="\n".join(line for line in lines if line)))
+            case ToolResult(name=name, text=text):
+                told.append(UserText(text=f"(answer of {name})\n{text}"))
+            case _:
+                told.append(message)
+    return tuple(told)
+
+
 def to_messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     """Write the conversation. One result per call id; arguments in history are always valid JSON."""
     written: list[dict[str, Any]] = []
@@ -72,11 +91,11 @@ def valid_arguments(arguments: str) -> str:
 def to_parameters(request: ModelRequest, *, schema_supported: bool) -> dict[str, Any]:
     """Write everything but models, keys and timeouts.
 
-    With withdrawn tools the schemas stay and tool_choice is "none": a history that holds calls is refused
-    by some providers when no schema comes with it. Temperature is never sent: some models take only one.
+    Where tools are withdrawn but described, tool_choice is "none"; without any, calls in the history are told
+    as text. Temperature is never sent: some models take only one.
     """
     written: dict[str, Any] = {
-        "messages": to_messages(request.messages),
+        "messages": to_messages(request.messages if request.tools else flattened(request.messages)),
         "max_tokens": request.max_output_tokens,
         "stream": False,
     }
