@@ -1,0 +1,177 @@
+"""Stage 5: the structured diagnosis: asked, read, checked, and never more than the evidence carries.
+
+A separate request with a closed schema and no tools. An answer that cannot be read gets one repair, then its
+whole parts are salvaged, then the analyst's proposal takes its place. Whoever proposes, `verdict.conclude`
+checks every claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inquest.domain.diagnosis import Proposal, Verdict
+from inquest.domain.effect import ModelFailed
+from inquest.domain.investigation import Diagnosed
+from inquest.domain.transcript import AssistantTurn, Reply, UserText
+from inquest.errors import BudgetExhausted
+from inquest.stages import fold
+from inquest.stages.coverage import coverage
+from inquest.stages.diagnosis_parse import Unparsed, parse_proposal, salvage_proposal
+from inquest.stages.diagnosis_wire import read_proposal
+from inquest.stages.exhibits import Exhibits
+from inquest.stages.publishable import clean
+from inquest.stages.verdict import Basis, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inquest.domain.evidence import EvidenceItem
+    from inquest.domain.investigation import Investigation
+    from inquest.domain.transcript import ModelRequest
+    from inquest.ports import Acts, Investigator, LoopView
+    from inquest.stages.diagnosis_schema import WireProposal
+    from inquest.stages.kit import Stage
+
+ASK_TIMEOUT_S = 60.0
+REPAIR_TIMEOUT_S = 30.0
+SHORTEST_ASK_S = 3.0
+"""With less than this before the deadline a model is not asked any more."""
+ANALYST_TIMEOUT_S = 20.0
+MAX_SHOWN_REPLY_CHARS = 16_384
+"""Of a broken answer that is shown again for repair."""
+ANALYST = ("analyst",)
+
+
+@dataclass(frozen=True)
+class DiagnoseKit:
+    """What stage 5 is bound to: who is asked, who stands in, and the view that both look at."""
+
+    investigator: Investigator
+    analyst: Investigator
+    view: Callable[[Investigation], Awaitable[LoopView]]
+
+
+@dataclass(frozen=True)
+class _Proposed:
+    """A proposal with what of it could not be read, and why nobody better made it."""
+
+    proposal: Proposal
+    notes: tuple[str, ...] = ()
+    degraded: str = ""
+
+
+def bind(kit: DiagnoseKit, acts: Acts) -> Stage:
+    """Give stage 5 as a function of the state."""
+
+    async def diagnose(state: Investigation) -> Diagnosed:
+        view = await kit.view(state)
+        proposed = await _Asking(state, view, kit, acts).propose()
+        contents = await acts.contents(sorted({item.observation.digest for item in view.evidence}))
+        basis = Basis(
+            exhibits=Exhibits(view.evidence, contents, None if state.facts is None else state.facts.window),
+            coverage=coverage(view.asked, view.evidence, view.excluded, state.integrations),
+            ledger=view.ledger,
+            facts=state.facts,
+            service=None if state.integrations is None else state.integrations.service,
+        )
+        diagnosis = conclude(proposed.proposal, basis, degraded=proposed.degraded, notes=proposed.notes)
+        return Diagnosed(diagnosis=diagnosis)
+
+    return diagnose
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """One stage's asking: what it is about, whom it asks, and its door to the outside."""
+
+    state: Investigation
+    view: LoopView
+    kit: DiagnoseKit
+    acts: Acts
+
+    async def propose(self) -> _Proposed:
+        """Ask the investigator; where it cannot answer, take the analyst's proposal and say why."""
+        already = "" if self.state.gathered is None else self.state.gathered.degraded
+        if already or self.kit.investigator.models == ANALYST:
+            return await self._analyst(degraded=already)
+        request = self.kit.investigator.diagnose_request(self.view)
+        first = await self._ask("diagnose/1", request, ASK_TIMEOUT_S)
+        if isinstance(first, ModelFailed):
+            return await self._analyst(degraded=f"the model failed: {first.message}")
+        found = parse_proposal(first.content)
+        if isinstance(found, Unparsed):
+            return await self._repaired(request, first, found)
+        return self._read(found, first)
+
+    async def _repaired(self, request: ModelRequest, first: Reply, broken: Unparsed) -> _Proposed:
+        """Ask once for a better answer, then salvage what the answers hold, then take the analyst's."""
+        second = await self._ask("diagnose/2", repair_request(request, first, broken), REPAIR_TIMEOUT_S)
+        replies: Sequence[Reply] = [first]
+        if isinstance(second, Reply):
+            found = parse_proposal(second.content)
+            if not isinstance(found, Unparsed):
+                return self._read(found, second)
+            replies = [second, first]
+        for reply in replies:
+            salvaged = salvage_proposal(reply.content)
+            if salvaged is not None:
+                return self._read(salvaged, reply, "the answer was broken: only its whole parts were read")
+        return await self._analyst(degraded="the model's diagnosis could not be read")
+
+    async def _ask(self, key: str, request: ModelRequest, timeout_s: float) -> Reply | ModelFailed:
+        """Ask once under `key` and commit the receipt; near the deadline, or above a ceiling, do not ask."""
+        left_s = (fold.deadline(self.state) - self.acts.clock.now()).total_seconds()
+        if left_s < SHORTEST_ASK_S and not _is_committed(self.acts, key):
+            return ModelFailed(kind="deadline", message="no time was left to ask it")
+
+        async def ask(seconds: float) -> Reply:
+            return await self.kit.investigator.diagnose(request, self.view, timeout_s=seconds)
+
+        try:
+            answered = await self.acts.model(key, request, ask, timeout_s=min(timeout_s, max(left_s, SHORTEST_ASK_S)))
+        except BudgetExhausted as spent:
+            return ModelFailed(kind="budget_exhausted", message=f"no budget was left to ask it ({spent})")
+        if answered.fresh:
+            await self.acts.keep(answered)
+        return answered.outcome
+
+    async def _analyst(self, *, degraded: str) -> _Proposed:
+        """Take the analyst's proposal: a pure reading of the view, no effect and no reservation."""
+        request = self.kit.analyst.diagnose_request(self.view)
+        reply = await self.kit.analyst.diagnose(request, self.view, timeout_s=ANALYST_TIMEOUT_S)
+        found = parse_proposal(reply.content)
+        if isinstance(found, Unparsed):
+            nothing = Proposal(verdict=Verdict.INCONCLUSIVE, root_cause="")
+            return _Proposed(nothing, found.problems, degraded)
+        read = read_proposal(found, self._items(), "analyst")
+        return _Proposed(read.proposal, read.notes, degraded)
+
+    def _read(self, wire: WireProposal, reply: Reply, *notes: str) -> _Proposed:
+        read = read_proposal(wire, self._items(), clean(reply.model) or "model")
+        return _Proposed(read.proposal, (*notes, *read.notes))
+
+    def _items(self) -> dict[str, EvidenceItem]:
+        return {item.name: item for item in self.view.evidence}
+
+
+def repair_request(request: ModelRequest, reply: Reply, broken: Unparsed) -> ModelRequest:
+    """Write the one request for a better answer: the conversation, what came, and what is wrong with it."""
+    shown = clean(reply.content)
+    if len(shown) > MAX_SHOWN_REPLY_CHARS:
+        shown = f"{shown[:MAX_SHOWN_REPLY_CHARS]} [cut: {len(shown)} characters]"
+    complaint = "Your answer cannot be read:\n" + "\n".join(f"- {problem}" for problem in broken.problems)
+    ask = "\nAnswer again with one JSON object that satisfies the schema, and nothing else."
+    return request.but(
+        purpose="repair",
+        messages=(*request.messages, AssistantTurn(text=shown or "(empty)"), UserText(text=complaint + ask)),
+    )
+
+
+def _is_committed(acts: Acts, key: str) -> bool:
+    """Say whether the answer is already recorded: then it costs nothing, and is taken whatever the time."""
+    return any(
+        row.outcome_digest is not None and (row.key == key or row.key.startswith(f"{key}/try/"))
+        for row in acts.chronicle.effects
+    )
