@@ -21,6 +21,7 @@ from inquest.domain.event import Event, EventBody
 from inquest.domain.evidence import Asked, EvidenceItem, Excluded
 from inquest.domain.fence import Fence
 from inquest.domain.hypothesis import Ledger
+from inquest.domain.intake import Accepted, Arrival, Keyed
 from inquest.domain.investigation import Identity, Investigation
 from inquest.domain.observation import Context, Outcome, Query
 from inquest.domain.report import Report, Signature
@@ -441,6 +442,19 @@ class Deliveries(Protocol):
 
     async def release(self, fence: DeliveryFence) -> None:
         """Let go of a target without an ending: what is reserved is looked up once its deadline has passed."""
+
+
+# ---- intake --------------------------------------------------------------------------------------------
+
+
+class Intake(Protocol):
+    """Where posts are taken in."""
+
+    async def accept(self, receipt_id: str, arrival: Arrival, members: Sequence[Keyed]) -> Accepted:
+        """Take one post in, in one transaction. A second call under one receipt id gives the first answer.
+
+        Raises StoreUnavailable; then it may or may not have been taken in.
+        """
 
 
 # ---- the engine ----------------------------------------------------------------------------------------

@@ -478,7 +478,7 @@ $$;
 
 create function accepted(p_receipt_id text, p_outcomes text[]) returns jsonb language sql stable as $$
 -- The answer of `accept`, read from the receipt. `p_outcomes` null: this is not the try that decided them.
-  select jsonb_build_object('state', r.state, 'counts', r.counts, 'outcomes', to_jsonb(p_outcomes),
+  select jsonb_build_object('receipt_id', r.receipt_id, 'state', r.state, 'counts', r.counts, 'outcomes', to_jsonb(p_outcomes),
     'investigations', coalesce((
       select jsonb_agg(jsonb_build_object('investigation_id', i.investigation_id, 'episode_id', i.episode_id,
         'status', i.status, 'not_before', i.not_before, 'defer_reason', i.defer_reason) order by i.investigation_id)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.postgres import NewDatabase
 from tests.store.builders import Either, InMemory, Store
+from tests.store.door import Door
 
 
 @pytest.fixture
@@ -28,3 +29,12 @@ async def either(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
     store.add_episode()
     yield store
     await store.database.aclose()
+
+
+@pytest.fixture
+async def door(database: NewDatabase) -> AsyncIterator[Door]:
+    """Give the intake's store on an empty database."""
+    made = database()
+    door = Door(made.url, made.conninfo)
+    yield door
+    await door.database.aclose()

@@ -19,7 +19,11 @@ class Member(Value):
 
 
 class Episode(Value):
-    """The group's members when they were read: the opening ones first, then those that joined."""
+    """The group's members when they were read: the opening ones first, then those that joined.
+
+    `version` moves whenever a member joins, stops or fires again: ask for the changes since. Members beyond
+    a bound in number and bytes are only counted, in `unlisted_members`.
+    """
 
     episode_id: str
     group_key: str
@@ -29,6 +33,8 @@ class Episode(Value):
     members: tuple[Member, ...] = Field(min_length=1)
     sender: dict[str, str] = Field(default_factory=dict)
     previous_investigation_id: str | None = None
+    version: int = 1
+    unlisted_members: int = 0
 
     @property
     def firing(self) -> tuple[Member, ...]:

@@ -152,6 +152,10 @@ class EpisodeChanged(Value):
     joined: tuple[Member, ...] = ()
     resolved: tuple[str, ...] = ()
     window_end: Instant
+    episode_version: int = 0
+    """Of the episode, as of this look: what the next one asks from. 0 where it is not known."""
+    unlisted_members: int = 0
+    """Joined members that are only counted."""
 
 
 class TurnCommitted(Value):

@@ -130,10 +130,11 @@ class Arrival(Value):
 
 
 class Keyed(Value):
-    """An alert with the keys that name it and its group."""
+    """An alert with the keys that name it and its group, and its canonical bytes."""
 
     alert: Alert
     group_key: str
+    body: bytes
 
 
 class Admitted(Value):
@@ -186,7 +187,7 @@ def keyed(post: Post, intake: IntakeConfig) -> tuple[tuple[Keyed, ...], tuple[st
             named = alert.but(fingerprint=identity_fingerprint(alert.labels, intake.unstable_labels))
         alone += not any(alert.labels.get(name) for name in intake.group_by)
         key = group_key(intake.workspace, alert.labels, intake.group_by, named.fingerprint)
-        members.append(Keyed(alert=named, group_key=key))
+        members.append(Keyed(alert=named, group_key=key, body=named.canonical()))
     if not alone:
         return tuple(members), ()
     by = ", ".join(intake.group_by) or "nothing"

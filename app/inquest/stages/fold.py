@@ -92,7 +92,11 @@ def _with_members(episode: Episode, body: EpisodeChanged) -> Episode:
     resolved = frozenset(body.resolved)
     kept = [_as_resolved(member) if member.alert_id in resolved else member for member in episode.members]
     known = {member.alert_id for member in kept}
-    return episode.but(members=(*kept, *(member for member in body.joined if member.alert_id not in known)))
+    return episode.but(
+        members=(*kept, *(member for member in body.joined if member.alert_id not in known)),
+        version=max(episode.version, body.episode_version),
+        unlisted_members=episode.unlisted_members + body.unlisted_members,
+    )
 
 
 def _as_resolved(member: Member) -> Member:
