@@ -1,0 +1,1 @@
+"""The HTTP API: the alert intake, investigations and their reports, health."""
