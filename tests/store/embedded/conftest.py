@@ -3,6 +3,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,8 @@ def uid(request: pytest.FixtureRequest) -> int:
 
 @contextlib.contextmanager
 def _a_place(uid: int) -> Iterator[Place]:
+    if sys.platform != "linux":
+        pytest.skip("these tests look at processes through /proc")
     # Not tmp_path: other users cannot enter it, and its name is long.
     root = Path(tempfile.mkdtemp(prefix="inquest-test-", dir=fast_folder())).resolve()
     if uid != os.geteuid():

@@ -174,7 +174,6 @@ def test_a_server_in_another_pid_namespace_is_not_taken_for_dead(root_place: Pla
     elsewhere.stop()
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="the socket's folder is named otherwise")
 def test_a_connection_needs_no_quoting_by_the_caller(own_place: Place) -> None:
     own_place.base = own_place.root / "it's here"
     with start(own_place.base, settings={"fsync": "off"}) as server, psycopg.connect(server.conninfo) as connection:
