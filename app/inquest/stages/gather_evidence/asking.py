@@ -42,7 +42,7 @@ class Question:
     def must_evict(self) -> tuple[str, ...]:
         """Give the paths to evict before this may be asked; () when it fits as it is."""
         room = room_tokens(self._state.investigation.limits)
-        return evictions(self._state, room, lambda paths: self._write(paths).tokens)
+        return evictions(self._state, room, self._count)
 
     async def ask(self, timeout_s: float) -> Reply:
         """Ask; after a context overflow ask a smaller request, once. Raises ModelError."""
@@ -60,10 +60,13 @@ class Question:
     def _shrink(self, overflow: ModelError) -> None:
         self._shrunk = True
         room = int(self.first.tokens * OVERFLOW_SHARE)
-        paths = fewest(eviction_order(self._state), room, lambda paths: self._write(paths).tokens)
+        paths = fewest(eviction_order(self._state), room, self._count)
         if not paths:
             raise overflow
         self.sent = self._write(paths)
+
+    def _count(self, paths: tuple[str, ...]) -> int:
+        return self._write(paths).tokens if paths else self.first.tokens
 
     def _write(self, paths: tuple[str, ...]) -> Written:
         view = loop_view(with_evicted(self._state, paths), self._kit.frame, self._contents)

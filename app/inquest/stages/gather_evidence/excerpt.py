@@ -23,7 +23,7 @@ def lines_of(document: Json) -> list[str]:
             name = next((name for name in LISTS if isinstance(document.get(name), list)), None)
             if name is None:
                 return [_compact(document)]
-            return [*_head(document, name), *_items(document, name)]
+            return _items(document, name)
         case _:
             return [_compact(document)]
 
@@ -50,9 +50,12 @@ def fitted(lines: Iterable[str], most_bytes: int) -> tuple[list[str], int]:
     return kept, left_out
 
 
-def _head(document: dict[str, Json], name: str) -> list[str]:
+def rest_of(document: Json) -> list[str]:
+    """Give what `document` says beside its list, as one line; nothing where there is nothing else."""
+    if not isinstance(document, dict) or not any(isinstance(document.get(name), list) for name in LISTS):
+        return []
     rest: dict[str, Json] = {
-        key: value for key, value in document.items() if key != name and value not in ([], {}, "", None)
+        key: value for key, value in document.items() if key not in LISTS and value not in ([], {}, "", None)
     }
     return [_compact(rest)] if rest else []
 

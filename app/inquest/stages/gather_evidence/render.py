@@ -8,7 +8,7 @@ from inquest.domain.evidence import EvidenceItem
 from inquest.domain.observation import TRUST, Observation
 from inquest.domain.value import rfc3339
 from inquest.domain.window import Window
-from inquest.stages.gather_evidence.excerpt import fitted, lines_of
+from inquest.stages.gather_evidence.excerpt import fitted, lines_of, rest_of
 
 _TEMPLATE_MARK = re.compile(r"<\||\|>")
 """Marks that some models' templates read as the begin or end of a role."""
@@ -49,7 +49,8 @@ def evidence_text(item: EvidenceItem, boundary: str, most_bytes: int) -> str:
     head = f"{item.name} from {seen.source} ({seen.signal}), {window_text(seen.time_range)}"
     if is_empty(seen):
         return f"{head}: answered, and there is nothing."
-    lines, left_out = fitted(lines_of(seen.content.body), most_bytes)
+    body = seen.content.body
+    lines, left_out = fitted([*rest_of(body), *lines_of(body)], most_bytes)
     size = seen.truncation
     notes = [f"{size.original_items} items"]
     if seen.truncated:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from inquest.domain.budget import MAX_AGENT_TOOL_SCHEMAS
 from inquest.domain.tool import ToolSpec
@@ -18,6 +19,7 @@ EXACT_WEIGHT = 1_000
 _WORD = re.compile(r"[a-z0-9]{2,}")
 
 
+@lru_cache(maxsize=4_096)
 def words(text: str) -> frozenset[str]:
     """Give the words of `text`: lower case, CamelCase and snake_case taken apart."""
     apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text).lower().replace("_", " ")
@@ -81,7 +83,7 @@ def swap_in(
 
 def tokens_of(spec: ToolSpec) -> int:
     """Give an upper estimate of what describing `spec` takes."""
-    return int(len(spec.canonical()) / BYTES_A_TOKEN) + 1
+    return int(len(spec.model_dump_json()) / BYTES_A_TOKEN) + 1
 
 
 def _capped(specs: Sequence[ToolSpec], *, kept: int, most_tokens: int) -> tuple[str, ...]:

@@ -148,22 +148,21 @@ class _Loop:
         )
         return SelectionChanged(turn=state.next_turn, offered=offered, why="the plan first, then relevance")
 
+    def _swapped(self, found: tuple[str, ...]) -> list[SelectionChanged]:
+        """Give the offer with `found` in it, unless it is the one that stands."""
+        state = self._state
+        most_tokens = schema_tokens(state.investigation.limits)
+        offered = swap_in(state.offered or (), found, self._kit.frame.tools, INTERNAL_TOOLS, most_tokens=most_tokens)
+        if offered == state.offered:
+            return []
+        return [SelectionChanged(turn=state.next_turn, offered=offered, why="search_tools brought tools in")]
+
     async def _run_batch(self, step: RunBatch) -> None:
         """Answer the batch and join it, in planned order, whatever order the answers came in."""
         answers = await answer_batch(step, self._state, self._acts, self._kit.frame.tools)
         events: list[EventBody] = [BatchJoined(batch=step.batch, results=answers.joined)]
-        offered = self._state.offered or ()
-        swapped = swap_in(
-            offered,
-            answers.found,
-            self._kit.frame.tools,
-            INTERNAL_TOOLS,
-            most_tokens=schema_tokens(self._state.investigation.limits),
-        )
-        if answers.found and swapped != offered:
-            why = "search_tools brought tools in"
-            selection = SelectionChanged(turn=self._state.next_turn, offered=swapped, why=why)
-            events.append(LoopSteered(steering=selection))
+        if answers.found:
+            events.extend(LoopSteered(steering=selection) for selection in self._swapped(answers.found))
         await self._write(_Entry(events=tuple(events), contents=answers.contents))
 
     async def _next_turn(self, step: Ask) -> Gathered | None:
