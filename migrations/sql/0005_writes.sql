@@ -142,6 +142,9 @@ begin
   end if;
   perform keep_aggregate(a, lifecycle, nullif(p -> 'spend', 'null'));
   perform plan_deliveries(a.investigation_id, p -> 'revisions');
+  if (p ->> 'noise')::boolean then
+    perform count_as_noise(a.investigation_id);
+  end if;
   if lifecycle is not null then
     perform ring_next(p_workspace);
   end if;

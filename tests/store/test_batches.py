@@ -205,6 +205,20 @@ def _bells(store: Store) -> list[str]:
     return [row["id"] for row in found]
 
 
+async def test_an_end_as_noise_moves_its_opener_in_the_accounts(store: Store) -> None:
+    fence = await store.started()
+    store.look("update investigation set receipt_id = 'post-1', counted_as = 'opened'")
+    store.look(
+        "insert into intake_receipt (receipt_id, workspace, intake, receipt_key, body_digest, state, counts)"
+        " values ('post-1', 'acme', 'am', 'k', 'd', 'accepted', '{\"opened\": 1, \"joined\": 2}')"
+    )
+
+    await store.journal.commit(write(fence, 2, succeeded().but(stop_reason="noise")))
+
+    [receipt_row] = store.look("select counts from intake_receipt")
+    assert receipt_row["counts"] == {"opened": 0, "joined": 2, "noise": 1}
+
+
 async def commit_blocked_at_its_last_step(store: Store, fence: Fence) -> None:
     """Commit everything that a write can hold; another transaction holds the row that it needs last."""
     await store.journal.commit(

@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from inquest.domain.budget import MAX_DISPATCHES, MAX_OTHER_MODEL_TURNS
 from inquest.domain.effect import EffectRow, Receipt, Reservation
-from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptRaised, RunStarted
+from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptRaised, RunStarted, RunSucceeded
 from inquest.domain.fence import Fence
 from inquest.errors import InvariantBroken, NotFound
 from inquest.ports import Again, Chronicle, Fresh, Known, Moved, ReserveAnswer, Spent, Write
@@ -169,6 +169,8 @@ def _document(write: Write, plan: Checked) -> dict[str, object]:
         if isinstance(event, InterruptRaised):
             asked = event.model_dump(include={"interrupt_id", "prompt", "remaining_s"})
             document["interrupt"] = {**asked, "life_s": INTERRUPT_LIFE.total_seconds()}
+        if isinstance(event, RunSucceeded):
+            document["noise"] = event.stop_reason == "noise"
     return document
 
 
