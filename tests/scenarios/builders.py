@@ -91,4 +91,5 @@ def request(path: str, *parameters: tuple[str, str], method: str = "GET", **head
 
 def ask(url: str, parameters: Mapping[str, Json] | None = None, **headers: str) -> httpx2.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx2.get(url, params=dict(parameters or {}), headers=named, timeout=30, trust_env=False)  # type: ignore[arg-type]
+    given = None if parameters is None else dict(parameters)  # {} would drop the query of `url`
+    return httpx2.get(url, params=given, headers=named, timeout=30, trust_env=False)  # type: ignore[arg-type]

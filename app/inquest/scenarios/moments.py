@@ -12,7 +12,7 @@ from inquest.errors import InquestError
 MAX_GO_SECONDS: Final = 9_223_372_036
 """The longest duration of Go, in whole seconds: an int64 of nanoseconds."""
 
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?[iI]nf|[nN]a[nN]")
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?[iI]nf|[nN]a[nN]")
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)")
 _DURATION = re.compile(
     r"(?:(\d{1,18})y)?(?:(\d{1,18})w)?(?:(\d{1,18})d)?(?:(\d{1,18})h)?(?:(\d{1,18})m(?!s))?(?:(\d{1,18})s)?(?:(\d{1,18})ms)?"

@@ -15,6 +15,7 @@ from inquest.scenarios.generate.traffic import Traffic
 from inquest.scenarios.pack.format import MetricMetadata
 
 _HELD_BEFORE = 11.0  # connections a pod of checkout has in use on a normal day
+_HELD_AT_ONSET = 15.5
 _BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, math.inf)
 _MEDIAN_S = {"frontend": 0.08, "checkout": 0.06, "payments": 0.12}
 _SPREAD = 0.7  # sigma of the logarithm
@@ -144,9 +145,10 @@ def held_connections(pod: Pod, load: Traffic, at: int) -> float:
     normal = _HELD_BEFORE * load.of("checkout", at) / load.of("checkout", load.times.start)
     if not pod.is_new:
         return normal
-    # Four times the workers hold connections side by side; demand passes the pool's size at the onset.
+    # Four times the workers hold connections side by side, more and more as they warm up; with the onset
+    # demand passes the pool's size.
     filled = min((at - pod.starts) / (load.times.onset - pod.starts), 1.0)
-    return normal + (NEW_POOL_SIZE + 1 - normal) * filled + 60 * load.effect(at)
+    return normal + (_HELD_AT_ONSET - normal) * filled + 60 * load.effect(at)
 
 
 def _record_pool(recorder: Recorder, pod: Pod, load: Traffic, chance: random.Random) -> None:

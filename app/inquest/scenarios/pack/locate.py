@@ -60,7 +60,7 @@ def parsed_json(text: str, name: str, model: type[_Model]) -> _Model:
 def _loaded(text: str, name: str) -> object:
     """Read YAML into plain values. Raises ConfigurationError with the line."""
     try:
-        _refuse_aliases(text, name)
+        _refuse_bombs(text, name)
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as broken:
         line = broken.problem_mark.line + 1 if broken.problem_mark else 1
@@ -69,12 +69,16 @@ def _loaded(text: str, name: str) -> object:
         raise ConfigurationError(f"{name}:1: not YAML: {broken}") from broken
 
 
-def _refuse_aliases(text: str, name: str) -> None:
-    """Refuse `*alias`: nine lines of them unfold into a billion values."""
+def _refuse_bombs(text: str, name: str) -> None:
+    """Refuse `*alias` (nine lines of them unfold into a billion values) and deep nesting (minutes to read)."""
+    depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent):
-            line = event.start_mark.line + 1 if event.start_mark else 1
             raise ConfigurationError(f"{name}:{line}: aliases are not taken")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > bounds.MAX_YAML_DEPTH:
+            raise ConfigurationError(f"{name}:{line}: nested deeper than {bounds.MAX_YAML_DEPTH}")
 
 
 def _written(value: object) -> str:

@@ -141,7 +141,7 @@ def _escaped(text: str) -> str:
 
 def _series(reading: _Reading, interval_ms: int) -> Iterator[Series]:
     end = max((times[-1] for times in reading.times.values()), default=0)
-    for labels, times in reading.times.items():
+    for labels, times in sorted(reading.times.items()):
         yield Series(labels, times, reading.values[labels], stale_times(times, interval_ms, end))
 
 

@@ -158,7 +158,7 @@ def _logs(folder: Path) -> tuple[Stream, ...]:
             raise ConfigurationError(f"{name}:{number}: the times of a stream must not go back")
         held.append(moment)
         lines.setdefault(labels, []).append(entry.line)
-    return tuple(Stream(labels, held, tuple(lines[labels])) for labels, held in times.items())
+    return tuple(Stream(labels, held, tuple(lines[labels])) for labels, held in sorted(times.items()))
 
 
 _KINDS: dict[str, type] = {"int": int, "object": dict, "": str}
