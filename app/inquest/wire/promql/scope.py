@@ -38,10 +38,15 @@ class PromqlLimits:
 
 @dataclass(frozen=True, slots=True)
 class Scoped:
-    """The text to send. `elsewhere` names mandatory labels for which the caller asked another value."""
+    """The text to send.
+
+    `elsewhere` names mandatory labels for which the caller asked another value. `is_range` says that its
+    value is a range vector, which only a function can use.
+    """
 
     expression: str
     elsewhere: tuple[str, ...] = ()
+    is_range: bool = False
 
 
 def scope(expression: str, matchers: Mapping[str, str], limits: PromqlLimits | None = None) -> Scoped:
@@ -78,7 +83,7 @@ def _scope(tree: ast.Expr, matchers: Mapping[str, str], limits: PromqlLimits) ->
     again = _reparsed(sent)
     if write(again) != sent or any(_missing(matchers)(node) for node in _selectors(again)):
         raise InvalidQuery("expression: it does not read back as it was written")
-    return Scoped(sent, tuple(elsewhere))
+    return Scoped(sent, tuple(elsewhere), is_range=isinstance(tree, ast.MatrixSelector | ast.SubqueryExpr))
 
 
 def _reparsed(text: str) -> ast.Expr:
