@@ -215,7 +215,8 @@ begin
     from unnest(p_members) m
     where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
       and a.status = 'firing'
-      and (m.starts_at is null or m.ends_at is null or m.starts_at = a.starts_at or m.ends_at >= a.starts_at)
+      and (m.starts_at is null or m.ends_at is null or m.starts_at = a.starts_at or m.ends_at >= a.starts_at
+        or convert_from(a.body, 'UTF8')::jsonb ->> 'starts_at' is null) -- starts_at is our clock's, not the sender's
     returning a.fingerprint, a.episode_id)
   select array_agg(fingerprint), array_agg(distinct episode_id) filter (where episode_id is not null)
     into v_fingerprints, v_episodes from ended;
@@ -339,7 +340,8 @@ begin
         v_group.first_n, v_group.severity_rank, null, '')::opening;
     elsif v_group.runs is not true and v_group.worse_n is not null and v_group.ended_at + p_rules.cooldown <= p_now then
       v_openings := v_openings || row(v_group.group_key, new_id(), v_group.episode_id, true, new_id(),
-        v_group.worse_n, v_group.severity_rank, null, '')::opening;
+        v_group.worse_n, greatest(v_group.severity_rank, (select max(a.severity_rank) from alert a
+          where a.episode_id = v_group.episode_id and a.status = 'firing')), null, '')::opening;
     end if;
   end loop;
   v_times := admission_times(p_rules, p_now, cardinality(v_openings));

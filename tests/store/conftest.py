@@ -37,4 +37,4 @@ async def door(database: NewDatabase) -> AsyncIterator[Door]:
     made = database()
     door = Door(made.url, made.conninfo)
     yield door
-    await door.database.aclose()
+    await door.aclose()

@@ -83,6 +83,13 @@ async def test_an_alert_without_a_start_begins_when_it_came_and_is_found_again(d
     assert door.row("select status, occurrences from alert") == {"status": "resolved", "occurrences": 2}
 
 
+async def test_a_start_of_our_own_clock_is_not_held_against_the_senders_end(door: Door) -> None:
+    await door.post(firing(at=None))
+    await door.post(resolved(at=MORNING, until=MORNING + MINUTE))
+
+    assert door.row("select status from alert") == {"status": "resolved"}
+
+
 async def test_firing_again_with_the_same_start_is_a_duplicate_while_the_episode_lives(door: Door) -> None:
     await door.post(firing())
     await door.post(resolved())
@@ -210,6 +217,16 @@ async def test_the_next_episode_is_linked_and_takes_what_still_fires_with_it(doo
     assert await door.post(firing(pod="a"), into=by) == {"duplicate": 1}
     standing = await door.alerts.standing(old["episode_id"])
     assert standing.next_investigation_id == second.investigations[0].investigation_id
+
+
+async def test_the_next_episode_is_as_severe_as_what_goes_on_in_it(door: Door) -> None:
+    by = intake(group_by=("service",))
+    await door.post(firing(severity="critical"), into=by)
+    door.end_investigation()
+    door.pass_time(31 * MINUTE)
+    assert await door.post(firing("Another"), into=by) == {"opened": 1}
+
+    assert door.column("select severity_rank from investigation order by created_at") == [4, 4]
 
 
 async def test_a_member_silent_for_stale_after_no_longer_fires(door: Door) -> None:
