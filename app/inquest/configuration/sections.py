@@ -120,6 +120,8 @@ class IntegrationSection(Section):
     credential: Credential = Credential()
     pins: Pins = Pins()
     mandatory_matchers: dict[str, str] = Field(default_factory=dict)
+    scrape_interval: Duration = timedelta(seconds=15)
+    """Prometheus: no range query asks for points closer than this."""
     org_id: str | None = None
     """Loki's X-Scope-OrgID."""
     projects: tuple[str, ...] = ()

@@ -10,7 +10,12 @@ from inquest.analysis.novelty import Novel, novel_templates
 from inquest.analysis.siblings import Role, limited_by, siblings
 from inquest.analysis.suspects import LIKELY, Suspect, suspects
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
-from inquest.investigators.analyst.question import alert_expression, service_matchers
+from inquest.investigators.analyst.question import (
+    alert_expression,
+    asks_for_signal,
+    service_matchers,
+    written_expression,
+)
 from inquest.investigators.analyst.tools import RANGE_TOOL
 
 if TYPE_CHECKING:
@@ -123,11 +128,7 @@ def _signal(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) ->
     expression = alert_expression(view)
     subject = f"the alert's signal from {', '.join(sorted(metric_names(expression)))}"
     answers = [
-        one
-        for one in shown
-        if expression
-        and one.asked.query.arguments.get("expression") == expression
-        and one.asked.query.time_range != window.baseline
+        one for one in shown if asks_for_signal(view, one.asked) and one.asked.query.time_range != window.baseline
     ]
     found = [course for one in answers if (course := strongest(list(courses(one, window, subject)))) is not None]
     return min(found, key=lambda course: (course.onset is None, course.step_ms), default=None)
@@ -139,7 +140,7 @@ def _signs(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) -> 
     service = view.investigation.facts.service if view.investigation.facts else ""
     found: list[Sign] = []
     for one in shown:
-        sibling = asked.get(str(one.asked.query.arguments.get("expression", "")))
+        sibling = asked.get(written_expression(view, one.asked))
         if sibling is None or one.asked.query.tool != RANGE_TOOL:
             continue
         subject = f"{sibling.metric} of {service}" if service else sibling.metric

@@ -17,8 +17,9 @@ from inquest.domain.value import from_epoch_ms, rfc3339
 from inquest.domain.window import Window
 from inquest.investigators.analyst.exhibit import exhibits
 from inquest.investigators.analyst.findings import appraise
-from inquest.investigators.analyst.question import alert_expression, service_matchers
+from inquest.investigators.analyst.question import alert_expression, expression_in, service_matchers
 from inquest.investigators.analyst.tools import RANGE_TOOL, SERIES_TOOL
+from inquest.stages.gather_evidence.state import SEED_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ def _signal_close_up(view: LoopView) -> Iterator[Ask]:
 def _series_of_service(view: LoopView) -> Iterator[Ask]:
     matchers = service_matchers(view)
     if matchers:
-        yield SERIES_TOOL, {"match": selector(matchers)}
+        yield SERIES_TOOL, {"selector": selector(matchers)}
 
 
 def _siblings_close_up(view: LoopView) -> Iterator[Ask]:
@@ -91,20 +92,8 @@ def _range(window: Window) -> dict[str, Json]:
 
 
 def _close_ups(view: LoopView, expression: str) -> int:
-    """Count how often `expression` was asked over less than the whole incident or baseline, refused ones too."""
-    facts = view.investigation.facts
-    whole = {facts.window.incident, facts.window.baseline} if facts else set()
-    asked = [one for one in view.asked if one.query.arguments.get("expression") == expression]
-    refused = [one for one in view.exchanges if one.how == "refusal" and _expression_in(one.arguments) == expression]
-    return sum(one.query.time_range not in whole for one in asked) + len(refused)
-
-
-def _expression_in(arguments: str) -> str:
-    try:
-        found = json.loads(arguments)
-    except ValueError:
-        return ""
-    return str(found.get("expression", "")) if isinstance(found, dict) else ""
+    """Count how often the analyst has asked for `expression`, refused calls too."""
+    return sum(one.batch != SEED_BATCH and expression_in(one.arguments) == expression for one in view.exchanges)
 
 
 def _was_asked(view: LoopView, tool: str, arguments: dict[str, Json]) -> bool:

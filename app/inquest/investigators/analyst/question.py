@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from inquest.analysis.expression import measured_by
 from inquest.investigators.analyst.exhibit import exhibits
+from inquest.investigators.analyst.tools import RANGE_TOOL
 
 if TYPE_CHECKING:
+    from inquest.domain.evidence import Asked
     from inquest.domain.value import Labels
     from inquest.ports import LoopView
 
@@ -31,3 +34,26 @@ def service_matchers(view: LoopView) -> Labels:
     """Give the labels that select the service at a Prometheus, {} when none are known."""
     integrations = view.investigation.integrations
     return dict(integrations.service.matchers.get("prometheus", {})) if integrations else {}
+
+
+def asks_for_signal(view: LoopView, asked: Asked) -> bool:
+    """Say whether `asked` is about the alert's own signal: every range query among the seeds is, and ours by name."""
+    if asked.query.tool != RANGE_TOOL:
+        return False
+    return asked.effect_key.startswith("seed/") or written_expression(view, asked) == alert_expression(view)
+
+
+def written_expression(view: LoopView, asked: Asked) -> str:
+    """Give the expression as the analyst wrote it: the tool has put it in scope and printed it anew."""
+    place = asked.effect_key.split("/try/")[0]
+    call = next((one for one in view.exchanges if one.key.split("/try/")[0] == place), None)
+    return str(asked.query.arguments.get("expression", "")) if call is None else expression_in(call.arguments)
+
+
+def expression_in(arguments: str) -> str:
+    """Give the expression in the raw arguments of a call, "" where there is none."""
+    try:
+        found = json.loads(arguments or "{}")
+    except ValueError:
+        return ""
+    return str(found.get("expression", "")) if isinstance(found, dict) else ""
