@@ -9,7 +9,7 @@ from inquest.domain.value import Json
 from inquest.ports import Exchange
 from inquest.stages.gather_evidence.kit import Frame
 from inquest.stages.gather_evidence.limits import BATCH_SHARE, SEEDS_SHARE, result_bytes
-from inquest.stages.gather_evidence.render import evidence_text, fenced
+from inquest.stages.gather_evidence.render import fenced
 from inquest.stages.gather_evidence.state import SEED_BATCH, Answer, LoopState
 
 MAX_SHOWN_ARGUMENT_BYTES = 1_024
@@ -90,10 +90,10 @@ def _shortened(value: Json) -> Json:
 def _receipt_text(state: LoopState, answer: Answer, frame: Frame) -> str:
     items = [item for name in answer.evidence if (item := state.item(name)) is not None]
     seeded = answer.batch == SEED_BATCH
-    together = len(state.planned(answer.batch))
+    together = state.batch_size(answer.batch)
     share = SEEDS_SHARE if seeded else BATCH_SHARE
     most = result_bytes(state.investigation.limits, of=together, share=share) // max(len(items), 1)
-    parts = [evidence_text(item, frame.boundary, most) for item in items]
+    parts = [frame.rendered(item, most) for item in items]
     left_out = [one for one in state.excluded if one.effect_key == answer.key]
     if left_out:
         parts.append(f"{len(left_out)} observations were excluded: {left_out[0].reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from inquest.domain.canonical import canonical_json
 from inquest.domain.value import Json, from_epoch_ms, rfc3339
@@ -14,18 +14,19 @@ SAMPLED_POINTS = 12
 CUT = " … (cut)"
 
 
-def lines_of(document: Json) -> list[str]:
-    """Give `document` as lines: one for each item of its list, else its text or its compact JSON."""
+def lines_of(document: Json) -> Iterator[str]:
+    """Give `document` as lines, made as they are taken: one an item of its list, else its text or compact JSON."""
     match document:
         case str():
-            return document.splitlines() or [""]
+            yield from document.splitlines() or [""]
         case dict():
             name = next((name for name in LISTS if isinstance(document.get(name), list)), None)
             if name is None:
-                return [_compact(document)]
-            return _items(document, name)
+                yield _compact(document)
+            else:
+                yield from _items(document, name)
         case _:
-            return [_compact(document)]
+            yield _compact(document)
 
 
 def one_line(line: str, most_bytes: int) -> str:
@@ -36,18 +37,17 @@ def one_line(line: str, most_bytes: int) -> str:
     return raw[: max(most_bytes - len(CUT.encode()), 0)].decode("utf-8", "ignore") + CUT
 
 
-def fitted(lines: Iterable[str], most_bytes: int) -> tuple[list[str], int]:
-    """Keep the lines that fit, the long ones cut; give them and how many are left out."""
+def fitted(lines: Iterable[str], most_bytes: int) -> list[str]:
+    """Take the lines that fit, long ones cut, up to the first that does not; the first line always."""
     kept: list[str] = []
-    left_out = used = 0
+    used = 0
     for line in lines:
         cut = one_line(line, max(most_bytes // 4, 120))
         used += len(cut.encode()) + 1
         if used > most_bytes and kept:
-            left_out += 1
-        else:
-            kept.append(cut)
-    return kept, left_out
+            break
+        kept.append(cut)
+    return kept
 
 
 def rest_of(document: Json) -> list[str]:
@@ -60,11 +60,10 @@ def rest_of(document: Json) -> list[str]:
     return [_compact(rest)] if rest else []
 
 
-def _items(document: dict[str, Json], name: str) -> list[str]:
+def _items(document: dict[str, Json], name: str) -> Iterator[str]:
     items = document[name]
-    if not isinstance(items, list):
-        return []
-    return [f"/{name}/{at} {_item(item)}" for at, item in enumerate(items)]
+    for at, item in enumerate(items if isinstance(items, list) else []):
+        yield f"/{name}/{at} {_item(item)}"
 
 
 def _item(item: Json) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from inquest.domain.event import EpisodeChanged
+from inquest.domain.evidence import EvidenceItem
 from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import ModelRequest
 from inquest.ports import Connector, Investigator
+from inquest.stages.gather_evidence.render import evidence_text
 from inquest.stages.tools import BoundTool, bound_tools
 
 
@@ -27,6 +29,14 @@ class Frame:
 
     tools: dict[str, ToolSpec]
     boundary: str
+    _texts: dict[tuple[str, str, int], str] = field(default_factory=dict, repr=False, compare=False)
+
+    def rendered(self, item: EvidenceItem, most_bytes: int) -> str:
+        """Render one item; the text of each size is made once, for every request shows it again."""
+        key = (item.name, item.observation_id, most_bytes)
+        if key not in self._texts:
+            self._texts[key] = evidence_text(item, self.boundary, most_bytes)
+        return self._texts[key]
 
 
 @dataclass(frozen=True)
@@ -43,11 +53,10 @@ class GatherKit:
     boundary: str
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
     tools: dict[str, BoundTool] = field(init=False)
+    frame: Frame = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tools", bound_tools(self.connectors))
-
-    @property
-    def frame(self) -> Frame:
-        """Give what rendering needs."""
-        return Frame(tools={name: bound.spec for name, bound in self.tools.items()}, boundary=self.boundary)
+        tools = bound_tools(self.connectors)
+        specs = {name: bound.spec for name, bound in tools.items()}
+        object.__setattr__(self, "tools", tools)
+        object.__setattr__(self, "frame", Frame(tools=specs, boundary=self.boundary))

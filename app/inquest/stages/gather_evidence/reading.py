@@ -34,7 +34,7 @@ def read(content: bytes, arguments: Mapping[str, Json], *, most_bytes: int) -> s
     pointer = arguments.get("pointer")
     if isinstance(pointer, str):
         return _pointed(document, pointer, most_bytes)
-    lines = lines_of(document)
+    lines = list(lines_of(document))
     grep, span = arguments.get("grep"), arguments.get("range")
     if isinstance(grep, str):
         wanted = grep.casefold()

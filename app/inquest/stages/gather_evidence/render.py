@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from inquest.domain.evidence import EvidenceItem
 from inquest.domain.observation import TRUST, Observation
@@ -50,13 +51,14 @@ def evidence_text(item: EvidenceItem, boundary: str, most_bytes: int) -> str:
     if is_empty(seen):
         return f"{head}: answered, and there is nothing."
     body = seen.content.body
-    lines, left_out = fitted([*rest_of(body), *lines_of(body)], most_bytes)
+    lines = fitted(chain(rest_of(body), lines_of(body)), most_bytes)
     size = seen.truncation
+    left_out = max(size.kept_items - len(lines), 0)
     notes = [f"{size.original_items} items"]
     if seen.truncated:
         notes.append(f"cut by the query's budget to {size.kept_items} items")
     if left_out:
-        notes.append(f"{left_out} lines not shown here")
+        notes.append(f"only the first {len(lines)} lines are shown here")
     if left_out or seen.truncated:
         notes.append(f"read_evidence {item.name} reads all of it")
     if seen.error is not None:

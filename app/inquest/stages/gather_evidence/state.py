@@ -152,6 +152,10 @@ class LoopState(Value):
             )
         return next(turn.calls for turn in self.turns if turn.batch == batch)
 
+    def batch_size(self, batch: str) -> int:
+        """Count the calls of `batch`."""
+        return len(self.plan.seeds) if batch == SEED_BATCH else len(self.planned(batch))
+
     def item(self, name: str) -> EvidenceItem | None:
         """Find evidence by its display name."""
         return next((item for item in self.evidence if item.name == name), None)
