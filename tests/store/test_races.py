@@ -8,14 +8,27 @@ import pytest
 
 from inquest.domain.fence import Fence
 from inquest.errors import FenceLost, VersionConflict
-from inquest.ports import Fresh, ReserveAnswer
+from inquest.ports import Fresh, Known, ReserveAnswer
 from inquest.store.lease import ClaimLimits
 from tests.postgres import NewDatabase
-from tests.store.builders import Store, contents, identity, model, nudge, query, receipt, run_started, write
+from tests.store.builders import (
+    WORKSPACE,
+    Store,
+    contents,
+    eventually,
+    identity,
+    model,
+    nudge,
+    query,
+    receipt,
+    run_started,
+    write,
+)
 
 ROUNDS = 50
 RACERS = 4
 MANY = ClaimLimits(max_running=1_000)
+ONE = ClaimLimits(max_running=1)
 
 
 @pytest.fixture
@@ -47,6 +60,43 @@ async def test_of_many_claims_exactly_one_wins(racers: list[Store]) -> None:
         found = await at_once(*(s.claims.claim(f"owner-{n}", limits=MANY) for n, s in enumerate(racers)))
 
         assert sorted(claim is None for claim in found) == [False, True, True, True]
+
+
+async def test_racing_claims_never_overfill_a_workspace(racers: list[Store]) -> None:
+    for number in range(RACERS):
+        await racers[0].opened(f"inv-{number}")
+
+    for _ in range(ROUNDS):
+        found = await at_once(*(s.claims.claim(f"owner-{n}", limits=ONE) for n, s in enumerate(racers)))
+
+        taken = [claim for claim in found if claim is not None]
+        assert len(taken) == 1
+        await racers[0].claims.release(taken[0].fence)
+
+
+async def test_a_take_over_waits_for_a_receipt_that_is_under_way(racers: list[Store]) -> None:
+    fence = await racers[0].started()
+    await racers[0].journal.commit(write(fence, 2, nudge(), reservations=(query("seed/1"),)))
+    await racers[0].claims.expire("inv-1")
+
+    with racers[0].connection() as other, other.transaction():
+        # The receipt has checked its fence and waits: somebody else is storing the same bytes.
+        [digest] = contents(b"{}")
+        other.execute("insert into content (workspace, digest, bytes) values (%s, %s, '{}')", (WORKSPACE, digest))
+        receiving = asyncio.create_task(racers[0].journal.receive(fence, receipt(query("seed/1")), contents(b"{}")))
+        await eventually(lambda: _waiting(racers[0], 1))
+        claiming = asyncio.create_task(racers[1].claims.claim("owner-2"))
+        await eventually(lambda: _waiting(racers[0], 2))
+
+    await receiving
+    claim = await claiming
+    assert claim is not None
+    assert isinstance(await racers[1].journal.reserve(claim.fence, 4, query("seed/1")), Known)
+
+
+async def _waiting(store: Store, count: int) -> object | None:
+    found = store.look("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")
+    return found if len(found) == count else None
 
 
 async def test_of_two_owners_racing_for_a_key_exactly_one_acts(racers: list[Store]) -> None:
