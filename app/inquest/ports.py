@@ -392,6 +392,10 @@ class Acts(Protocol):
 class Signer(Protocol):
     """The installation key, as far as it signs. Ed25519 is deterministic: the same message, the same signature."""
 
+    @property
+    def public_key(self) -> str:
+        """Give the public key in hex."""
+
     def sign(self, message: bytes) -> Signature:
         """Sign `message`; the public key comes with it."""
 

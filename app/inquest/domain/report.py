@@ -9,6 +9,7 @@ from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.episode import Episode
 from inquest.domain.evidence import CoverageRow, EvidenceItem, Excluded
 from inquest.domain.hypothesis import Ledger
+from inquest.domain.investigation import Facts, ServiceGuess
 from inquest.domain.value import Instant, Value
 from inquest.domain.window import IncidentWindow
 
@@ -48,7 +49,8 @@ class Report(Value):
     """Everything a report shows. f(terminal projection, state of the episode): nothing else enters.
 
     `limits_hit` names the ceilings that were reached. `episode_state` is where the trouble stands now. `note`
-    is what this revision says beside its kind: why it waits, what is asked, why it failed.
+    is what this revision says beside its kind: why it waits, what is asked, why it failed. `facts` and
+    `service_guess` are what stages 1 and 2 found: with them the rules of a verdict can be checked again.
     """
 
     schema_version: Literal[1] = REPORT_VERSION
@@ -64,6 +66,8 @@ class Report(Value):
     episode_state: Literal["firing", "resolved"]
     resolved_at: Instant | None = None
     window: IncidentWindow | None = None
+    facts: Facts | None = None
+    service_guess: ServiceGuess | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
     diagnosis: Diagnosis | None = None

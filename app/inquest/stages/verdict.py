@@ -174,9 +174,9 @@ def _objections(proposal: Proposal, judged: _Judged, category: str) -> Iterator[
 
 
 def _time_order(judged: _Judged) -> TimeOrder:
-    """Say whether cause, chain and onset are in order: what comes after a symptom has not caused it."""
+    """Say whether chain and onset are in order: what comes after a symptom has not caused it."""
     steps = judged.chain.steps
-    if not steps or judged.onset is None or not judged.chain.first_holds:
+    if not steps or judged.onset is None:
         return "unknown"
     in_order = is_ordered(steps) and steps[0].at <= judged.onset.at
     return "holds" if in_order else "violated"

@@ -1,0 +1,116 @@
+"""The Markdown form: GitHub-flavoured, without raw HTML, readable as plain text too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from inquest.destinations.shared.escape import (
+    allowed_url,
+    markdown_code,
+    markdown_fence,
+    markdown_prose,
+    markdown_url,
+)
+from inquest.destinations.shared.page import (
+    Block,
+    Bullets,
+    Code,
+    Copy,
+    Foreign,
+    Inline,
+    Line,
+    Link,
+    Page,
+    Paragraph,
+    Plain,
+    Ref,
+    Spark,
+    Strong,
+    Table,
+)
+from inquest.destinations.shared.sparkline import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def markdown(page: Page, hosts: frozenset[str]) -> bytes:
+    """Write a page as Markdown in UTF-8. Links go to `hosts` only; any other address stands as text."""
+    writer = _Writer(hosts)
+    return ("\n".join(writer.page(page)) + "\n").encode()
+
+
+class _Writer:
+    def __init__(self, hosts: frozenset[str]) -> None:
+        self._hosts = hosts
+
+    def page(self, page: Page) -> Iterator[str]:
+        for line in page.banner:
+            yield self.line(line)
+            yield ""
+        yield f"# Incident report: {self.line(page.title)}"
+        yield ""
+        yield self.line(page.summary)
+        for section in page.sections:
+            yield ""
+            yield f"## {section.title}"
+            for block in section.blocks:
+                yield ""
+                yield from self.block(block)
+        yield ""
+        yield "---"
+        for line in page.footer:
+            yield ""
+            yield self.line(line)
+
+    def block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Paragraph(line=line):
+                yield self.line(line)
+            case Bullets(items=items):
+                for item in items:
+                    yield f"- {self.line(item)}"
+            case Table():
+                yield from self.table(block)
+            case Copy(label=label, text=text):
+                yield f"- {self.line(label)}"
+                yield ""
+                yield markdown_fence(text, indent="  ")
+            case unknown:
+                assert_never(unknown)
+
+    def table(self, table: Table) -> Iterator[str]:
+        yield f"| {' | '.join(table.head)} |"
+        yield f"|{'---|' * len(table.head)}"
+        for row in table.rows:
+            cells = (self.line(cell, in_table=True) for cell in row)
+            yield f"| {' | '.join(cells)} |"
+
+    def line(self, line: Line, *, in_table: bool = False) -> str:
+        return "".join(self.inline(piece, in_table=in_table) for piece in line).strip()
+
+    def inline(self, piece: Inline, *, in_table: bool) -> str:
+        match piece:
+            case Plain(text=text):
+                shown = text
+            case Strong(text=text):
+                shown = f"**{text}**"
+            case Foreign(text=text):
+                shown = markdown_prose(text, in_table=in_table)
+            case Code(text=text):
+                shown = markdown_code(text, in_table=in_table)
+            case Link(label=label, url=url):
+                shown = self.link(label, url, in_table=in_table)
+            case Ref(evidence=evidence):
+                shown = f"[{evidence}]"
+            case Spark(shape=shape):
+                shown = as_text(shape)
+            case unknown:
+                assert_never(unknown)
+        return shown
+
+    def link(self, label: str, url: str, *, in_table: bool) -> str:
+        allowed = allowed_url(url, self._hosts)
+        if allowed is None:
+            return f"{label} {markdown_code(url, in_table=in_table)}"
+        return f"[{label}]({markdown_url(allowed)})"

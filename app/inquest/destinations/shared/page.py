@@ -1,0 +1,162 @@
+"""A report as a page: sections of blocks of inline pieces, before it takes the form of any sink.
+
+Every form is written from this, so that all of them say the same. A piece says where its text comes from:
+`Plain` and `Strong` are ours; `Foreign` and `Code` are not, and each form escapes them for its sink.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inquest.destinations.shared.sparkline import Shape
+from inquest.domain.claim import Citation
+
+MAX_INLINE_CHARS = 600
+"""Of one foreign piece inside a line. A longer one is cut, and says where the whole of it is."""
+MAX_BLOCK_CHARS = 20_000
+"""Of one foreign block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Our own words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """Our own words, stressed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Prose from elsewhere: of an alert, a model, a source."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text from elsewhere that is shown as it is: a query, a name, a log line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page elsewhere. It is a link only where its host is allowed, else inert text."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A piece of evidence by its display name (E3)."""
+
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """The course of a series, small."""
+
+    shape: Shape
+
+
+Inline = Plain | Strong | Foreign | Code | Link | Ref | Spark
+Line = tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One line of text."""
+
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list; never empty."""
+
+    items: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under our own headings. `anchors` name rows (E1 ..), "" where a row has none."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Line, ...], ...]
+    anchors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A text to copy exactly, with a line that says what it is."""
+
+    label: Line
+    text: str
+
+
+Block = Paragraph | Bullets | Table | Copy
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with its heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole page. `banner` comes first of all: it says that and why the report is degraded, or partial."""
+
+    banner: tuple[Line, ...]
+    title: Line
+    summary: Line
+    sections: tuple[Section, ...]
+    footer: tuple[Line, ...]
+
+
+def cut(text: str, limit: int, whole_in: str) -> str:
+    """Cut `text` to `limit` characters, and say how long it is and where the whole of it is."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… [cut: {len(text)} characters, whole in {whole_in}]"
+
+
+def foreign(text: str, whole_in: str = "report.json") -> Foreign:
+    """Give a foreign piece that is short enough for a line."""
+    return Foreign(cut(text, MAX_INLINE_CHARS, whole_in))
+
+
+def code(text: str, whole_in: str = "report.json") -> Code:
+    """Give a code piece that is short enough for a line."""
+    return Code(cut(text, MAX_INLINE_CHARS, whole_in))
+
+
+def joined(lines: list[Line], between: str) -> Line:
+    """Join lines into one, with our `between` between them."""
+    found: list[Inline] = []
+    for line in lines:
+        if found:
+            found.append(Plain(between))
+        found.extend(line)
+    return tuple(found)
+
+
+def refs(names: Iterable[str]) -> Line:
+    """Name evidence, each once, in order, a space before each."""
+    return tuple(piece for name in dict.fromkeys(names) for piece in (Plain(" "), Ref(name)))
+
+
+def cited(citations: Iterable[Citation]) -> Line:
+    """Name the evidence of citations, each once, in order."""
+    return refs(citation.evidence for citation in citations)
