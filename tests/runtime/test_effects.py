@@ -1,0 +1,276 @@
+"""The one door: reserve, act, record; nothing twice, and nothing without the fence."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from inquest.domain.effect import EffectKind, EffectState
+from inquest.domain.failure import FailureCode
+from inquest.domain.observation import Ok, Query
+from inquest.domain.transcript import Reply
+from inquest.errors import FenceLost
+from inquest.models.scripted import in_order
+from inquest.ports import ModelFailure
+from inquest.runtime.effects import ClaimedActs
+from inquest.runtime.terms import Terms
+from inquest.stages.tools import bound_tools
+from inquest.telemetry import create_metrics
+from tests.builders import matrix, series
+from tests.loop_host import CONTEXT, INVESTIGATION, Host, calls, judged, reply, tool
+from tests.runtime.acts import REQUEST, ask, code_of, failing, host_with, row, seed_query, seed_run
+
+# ---- once ------------------------------------------------------------------------------------------------
+
+
+async def test_a_reservation_is_committed_before_the_call_is_sent() -> None:
+    seen: list[EffectState] = []
+    host = host_with(lambda _: Ok(observations=()))
+
+    async def look(_: Query) -> None:
+        seen.append((await row(host, "seed/1")).state)
+
+    host.tools[0].hold = look
+    await seed_run(host)
+
+    assert seen == [EffectState.RESERVED]
+    assert (await row(host, "seed/1")).state is EffectState.COMMITTED
+
+
+async def test_a_committed_query_answers_from_its_receipt() -> None:
+    host = host_with(lambda _: matrix(series([1.0])))
+    outcome, acts = await seed_run(host)
+
+    again = await acts.query("seed/1", seed_query(host))
+    later = await (await host.acts(await host.claim())).query("seed/1", seed_query(host))
+
+    assert (again.outcome, again.repeated, later.outcome, later.repeated) == (outcome, True, outcome, True)
+    assert host.executions == 1
+
+
+async def test_a_committed_turn_answers_from_its_receipt() -> None:
+    host = Host([tool("metrics_query")])
+    acts = await host.acts(await host.start())
+    await acts.keep(await acts.model("diagnose/1", REQUEST, lambda _: ask(), timeout_s=10))
+
+    async def never(_: float) -> Reply:
+        raise AssertionError
+
+    mine = await acts.model("diagnose/1", REQUEST, never, timeout_s=10)
+    later = await (await host.acts(await host.claim())).model("diagnose/1", REQUEST, never, timeout_s=10)
+
+    for answered in (mine, later):
+        assert (answered.outcome, answered.fresh, answered.contents) == (reply("It broke."), False, {})
+
+
+async def test_a_call_that_is_cut_keeps_its_reservation_and_gets_no_outcome() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    begun = asyncio.Event()
+
+    async def hang(_: Query) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    host.tools[0].hold = hang
+    task = asyncio.create_task(seed_run(host))
+    await begun.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    cut = await row(host, "seed/1")
+    assert (cut.state, cut.outcome_digest) == (EffectState.RESERVED, None)
+
+
+# ---- the fence -------------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_sent_once_the_lease_has_run_out_by_the_monotonic_clock() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    acts = await host.acts(await host.start())
+    host.lease_lives = False
+
+    with pytest.raises(FenceLost):
+        await acts.query("seed/1", seed_query(host))
+    with pytest.raises(FenceLost):
+        await acts.model("diagnose/1", REQUEST, lambda _: ask(), timeout_s=10)
+    assert host.executions == 0
+
+
+async def test_no_further_attempt_is_sent_once_the_lease_has_run_out() -> None:
+    host = host_with(failing(FailureCode.PROVIDER_ERROR, times=9))
+
+    async def lapse(_: Query) -> None:
+        host.lease_lives = False
+
+    host.tools[0].hold = lapse
+    with pytest.raises(FenceLost):
+        await seed_run(host)
+    assert host.executions == 1
+
+
+async def test_an_outcome_that_comes_after_a_take_over_is_refused_and_counted() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    fence = await host.start()
+    metrics = create_metrics()
+    terms = host.terms(fence)
+    journal = host.memory
+    late = ClaimedActs(
+        await host.chronicle(),
+        Terms(fence=fence, clock=terms.clock, tools=terms.tools, may_act=lambda: True, metrics=metrics),
+        journal,
+        journal,
+    )
+
+    async def take_over(_: Query) -> None:
+        host.tools[0].hold = None
+        await host.claim()
+
+    host.tools[0].hold = take_over
+    with pytest.raises(FenceLost):
+        await late.query("seed/1", seed_query(host))
+
+    assert (await row(host, "seed/1")).state is EffectState.RESERVED
+    assert metrics.registry.get_sample_value("inquest_late_outcomes_total") == 1
+
+
+async def die_in_the_act(host: Host, times: int) -> None:
+    """Let `times` owners reserve seed/1, send it, and die."""
+    for number in range(times):
+        acts = await host.acts(await (host.start() if number == 0 else host.claim()))
+        begun = asyncio.Event()
+
+        async def hang(_: Query, begun: asyncio.Event = begun) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        host.tools[0].hold = hang
+        task = asyncio.create_task(acts.query("seed/1", seed_query(host)))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    host.tools[0].hold = None
+
+
+async def test_what_three_owners_sent_without_an_outcome_is_closed_and_not_sent_again() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    await die_in_the_act(host, 3)
+
+    reading = await (await host.acts(await host.claim())).query("seed/1", seed_query(host))
+
+    assert code_of(reading.outcome) is FailureCode.PROVIDER_ERROR
+    assert host.executions == 3
+    assert (await row(host, "seed/1")).state is EffectState.COMMITTED
+
+
+async def test_a_turn_that_three_owners_asked_ends_degraded() -> None:
+    host = Host([tool("metrics_query")])
+    for number in range(3):
+        acts = await host.acts(await (host.start() if number == 0 else host.claim()))
+        asked = asyncio.Event()
+
+        async def hang(_: float, asked: asyncio.Event = asked) -> Reply:
+            asked.set()
+            await asyncio.Event().wait()
+            return reply("never")
+
+        task = asyncio.create_task(acts.model("turn/1", REQUEST, hang, timeout_s=99))
+        await asked.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    answered = await (await host.acts(await host.claim())).model("turn/1", REQUEST, lambda _: ask(), timeout_s=10)
+
+    assert getattr(answered.outcome, "kind", None) == ModelFailure.UNAVAILABLE
+    assert (await row(host, "turn/1")).dispatches == 3
+
+
+async def test_a_request_that_changed_with_a_release_is_abandoned_and_taken_again_at_its_place() -> None:
+    host = host_with(lambda query: matrix(series([1.0], metric=query.expression)))
+    await die_in_the_act(host, 1)
+    host.connector.context = CONTEXT.model_copy(update={"audience": "another"})
+
+    await host.gather(in_order([calls(*judged("h1")), reply("It broke.")]), await host.claim())
+
+    state = await host.state()
+    assert (await row(host, "seed/1")).state is EffectState.ABANDONED
+    assert state.answers[0].key == "seed/1/try/2"
+    assert state.evidence[0].effect_key == "seed/1/try/2"
+    assert state.spend.connector_effects == 2
+
+
+async def test_a_take_over_past_the_ceiling_closes_the_call_as_an_outcome() -> None:
+    host = host_with(lambda _: Ok(observations=()), max_connector_effects=1)
+    await die_in_the_act(host, 1)
+
+    reading = await (await host.acts(await host.claim())).query("seed/1", seed_query(host))
+
+    assert code_of(reading.outcome) is FailureCode.BUDGET_EXHAUSTED
+    assert host.executions == 1
+
+
+async def test_a_tool_that_is_gone_is_an_outcome() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    fence = await host.start()
+    host.connector.tools = []
+
+    reading = await (await host.acts(fence)).query("seed/1", seed_query(host))
+
+    assert code_of(reading.outcome) is FailureCode.CAPABILITY_DENIED
+
+
+# ---- draining --------------------------------------------------------------------------------------------
+
+
+async def test_a_drain_lets_what_runs_end_and_sends_nothing_more() -> None:
+    host = Host([tool("metrics_query")], seeds=("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"))
+    acts = await host.acts(await host.start())
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: Query) -> None:
+        if host.executions == 8:
+            begun.set()
+        await go_on.wait()
+
+    host.tools[0].hold = hold
+    seeds = host._plan().seeds
+    running = [asyncio.create_task(acts.query(seed.key, seed.query)) for seed in seeds]
+    await begun.wait()
+    acts.drain.close()
+    go_on.set()
+    await acts.drain.idle()
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+    states = [(await row(host, seed.key)).state for seed in seeds]
+    assert states == [EffectState.COMMITTED] * 8 + [EffectState.RESERVED] * 2
+    assert host.executions == 8
+
+
+async def test_a_drain_waits_until_an_answer_that_came_back_is_recorded() -> None:
+    host = Host([tool("metrics_query")])
+    acts = await host.acts(await host.start())
+    answered = await acts.model("turn/1", REQUEST, lambda _: ask(), timeout_s=10)
+    acts.drain.close()
+
+    waiting = asyncio.create_task(acts.drain.idle())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await acts.keep(answered)
+    await asyncio.wait_for(waiting, 5)
+
+
+async def test_a_name_that_two_connectors_offer_is_refused_at_start() -> None:
+    host = Host([tool("metrics_query")])
+    with pytest.raises(Exception, match="two of them offer the tool metrics_query"):
+        bound_tools([host.connector, host.connector])
+
+
+async def test_dispatches_are_what_the_store_counts() -> None:
+    host = host_with(lambda _: Ok(observations=()))
+    await die_in_the_act(host, 2)
+
+    await (await host.acts(await host.claim())).query("seed/1", seed_query(host))
+
+    assert host.memory.dispatches(INVESTIGATION, EffectKind.QUERY) == 3 == host.executions
