@@ -1,0 +1,183 @@
+"""One claim: who may act, through which door, bound to what. Built anew for each."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from inquest.bootstrap.workspace import Workspace
+from inquest.domain.budget import Limits
+from inquest.domain.event import EpisodeChanged, RunStarted
+from inquest.domain.investigation import Origin
+from inquest.domain.transcript import ModelRequest
+from inquest.errors import ConfigurationError, InvariantBroken
+from inquest.investigators.analyst import ANALYST, Analyst
+from inquest.investigators.with_model import PROMPTS, ModelInvestigator
+from inquest.models.litellm_model import LitellmModel, create
+from inquest.ports import Chronicle, Claimed, Clock, Investigator
+from inquest.resources import config_dir
+from inquest.runtime import pipeline
+from inquest.runtime.effects import ClaimedActs
+from inquest.runtime.keys import InstallationKey
+from inquest.runtime.lease import LeaseGuard
+from inquest.runtime.pipeline import Opened, RunKit
+from inquest.runtime.terms import Terms
+from inquest.stages.fold import fold
+from inquest.stages.tools import bound_tools
+from inquest.store.alerts import PostgresAlerts
+from inquest.store.database import Database
+from inquest.store.investigations import PostgresInvestigations
+from inquest.store.journal import PostgresJournal
+from inquest.telemetry import Metrics
+
+RELEASE = "inquest/0.1.0"
+MAX_PROMPT_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Claiming:
+    """What every claim of this process is made from. `health` is what the last check of each source found."""
+
+    database: Database
+    workspaces: Mapping[str, Workspace]
+    key: InstallationKey
+    metrics: Metrics
+    health: Mapping[str, Literal["ok", "failing", "unknown"]]
+    models: Mapping[str, LitellmModel] = field(default_factory=dict)
+
+    async def run(self, claimed: Claimed, guard: LeaseGuard) -> None:
+        """Take one investigation to its end, or as far as this claim gets (`runtime.worker.Act`)."""
+        claim = await self._open(claimed, guard)
+        await pipeline.run(claim.acts, claim.kit, claim.opened)
+
+    async def conclude_failed(self, claimed: Claimed, guard: LeaseGuard) -> None:
+        """End one whose attempts are used up."""
+        claim = await self._open(claimed, guard)
+        await pipeline.conclude_failed(claim.acts, claim.kit, claim.opened)
+
+    async def _open(self, claimed: Claimed, guard: LeaseGuard) -> _Claim:
+        workspace = self.workspaces.get(claimed.identity.workspace_id)
+        if workspace is None:
+            msg = f"workspaces: {claimed.identity.workspace_id} has investigations but is not in this worker's file"
+            raise ConfigurationError(msg)
+        journal = PostgresJournal(self.database, workspace.name)
+        chronicle = await journal.load(claimed.fence.investigation_id)
+        acts = ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
+        kit = await self._kit(acts, claimed, workspace)
+        return _Claim(acts, kit, self._opening(claimed, workspace.name))
+
+    def _terms(self, claimed: Claimed, guard: LeaseGuard, workspace: Workspace) -> Terms:
+        return Terms(
+            fence=claimed.fence,
+            clock=guard.clock,
+            tools=bound_tools(workspace.connectors),
+            may_act=guard.may_act,
+            scrub=workspace.redactor.text,
+            metrics=self.metrics,
+        )
+
+    async def _kit(self, acts: ClaimedActs, claimed: Claimed, workspace: Workspace) -> RunKit:
+        chosen = await self._investigator(acts, workspace)
+        return RunKit(
+            connectors=workspace.connectors,
+            catalogue=workspace.catalogue,
+            health=self.health,
+            investigator=chosen.investigator,
+            analyst=Analyst(),
+            count_tokens=chosen.count_tokens,
+            prompts=chosen.prompts,
+            limits=chosen.limits,
+            boundary=self.key.boundary(claimed.fence.investigation_id),
+            signer=self.key,
+            release=RELEASE,
+            episode_changes=episode_changes(acts, PostgresAlerts(self.database), acts.clock),
+        )
+
+    async def _investigator(self, acts: ClaimedActs, workspace: Workspace) -> _Chosen:
+        """Choose by what run_started fixed, else by the configuration; the prompts are those that it names."""
+        started = _started(acts.chronicle)
+        model = self.models.get(workspace.name)
+        names = started.models if started is not None else (workspace.model.names if workspace.model else (ANALYST,))
+        if names == (ANALYST,) or model is None:
+            return _Chosen(Analyst(), {}, workspace.limits, _costs_nothing)
+        if started is None:
+            prompts = {name: _prompt(name) for name in PROMPTS}
+        else:
+            stored = await acts.contents(list(started.prompts.values()))
+            prompts = {name: stored[digest] for name, digest in started.prompts.items()}
+        texts = {name: raw.decode("utf-8") for name, raw in prompts.items()}
+        limits = workspace.limits.but(context_window_tokens=model.window_tokens())
+        return _Chosen(ModelInvestigator(model, names, texts), prompts, limits, model.count_tokens)
+
+    def _opening(self, claimed: Claimed, workspace: str) -> Callable[[], Awaitable[Opened]]:
+        async def opened() -> Opened:
+            row = await PostgresInvestigations(self.database, workspace).get(claimed.fence.investigation_id)
+            episode = await PostgresAlerts(self.database).episode_for(claimed.fence.investigation_id)
+            origin = row.origin or Origin(intake=episode.intake, source=episode.source)
+            return Opened(identity=claimed.identity, origin=origin, episode=episode, started_at=claimed.started_at)
+
+        return opened
+
+
+@dataclass(frozen=True)
+class _Claim:
+    acts: ClaimedActs
+    kit: RunKit
+    opened: Callable[[], Awaitable[Opened]]
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    investigator: Investigator
+    prompts: Mapping[str, bytes]
+    limits: Limits
+    count_tokens: Callable[[ModelRequest], int]
+
+
+def _costs_nothing(_: ModelRequest) -> int:
+    return 0
+
+
+def _started(chronicle: Chronicle) -> RunStarted | None:
+    return next((event.body for event in chronicle.events if isinstance(event.body, RunStarted)), None)
+
+
+def _prompt(name: str) -> bytes:
+    raw = (config_dir() / "prompts" / f"{name}.md").read_bytes()
+    if len(raw) > MAX_PROMPT_BYTES:
+        msg = f"config/prompts/{name}.md is larger than {MAX_PROMPT_BYTES} bytes"
+        raise ConfigurationError(msg)
+    return raw
+
+
+def load_models(workspaces: Mapping[str, Workspace]) -> dict[str, LitellmModel]:
+    """Make the model of every workspace that names one. Imports litellm, which takes seconds; call it in the worker.
+
+    Raises ConfigurationError for a model whose window is not known.
+    """
+    return {name: create(one.model) for name, one in workspaces.items() if one.model is not None}
+
+
+def episode_changes(
+    acts: ClaimedActs, alerts: PostgresAlerts, clock: Clock
+) -> Callable[[], Awaitable[EpisodeChanged | None]]:
+    """Give what the episode did since the journal's last look at it, None when it did nothing."""
+
+    async def look() -> EpisodeChanged | None:
+        state = fold([event.body for event in acts.chronicle.events])
+        if state is None:
+            msg = "the loop looks at an episode that was never read"
+            raise InvariantBroken(msg)
+        changes = await alerts.changes(state.episode.episode_id, since=state.episode.version)
+        if changes.version == changes.since:
+            return None
+        return EpisodeChanged(
+            joined=changes.joined,
+            resolved=changes.resolved,
+            window_end=clock.now(),
+            episode_version=changes.version,
+            unlisted_members=changes.unlisted,
+        )
+
+    return look

@@ -1,0 +1,99 @@
+"""The report of a revision and of the API: f(what the journal comes to, where the episode stands)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inquest.bootstrap.workspace import Workspace
+from inquest.destinations.shared.bundle import folder_files
+from inquest.domain.delivery import DeliveryClaimed, RevisionKind
+from inquest.domain.event import RunStarted
+from inquest.domain.report import EarlierEpisode
+from inquest.errors import NotFound
+from inquest.ports import Chronicle, Signer
+from inquest.runtime.delivery import Built
+from inquest.runtime.recording import recorded_end, report_inputs
+from inquest.runtime.replay import contents_wanted, rebuild
+from inquest.stages.report import UNREVISED, EpisodeNow, ReportInputs, build_report, evidence_contents
+from inquest.store.alerts import PostgresAlerts
+from inquest.store.database import Database
+from inquest.store.investigations import PostgresInvestigations
+from inquest.store.journal import PostgresJournal
+
+FORM_FILES = {"md": "report.md", "json": "report.json", "html": "report.html"}
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """Builds reports from the database."""
+
+    database: Database
+    workspaces: Mapping[str, Workspace]
+    signer: Signer
+
+    async def build(self, claimed: DeliveryClaimed) -> Built:
+        """Build the report of a delivery's revision (`runtime.delivery.Build`)."""
+        return await self._build(
+            claimed.workspace, claimed.investigation_id, claimed.revision, claimed.kind, claimed.note
+        )
+
+    async def form(self, workspace: str, investigation_id: str, form: str) -> bytes:
+        """Give the newest report in one form: "md", "json" or "html". Raises NotFound before there is one."""
+        built = await self._build(workspace, investigation_id, UNREVISED, RevisionKind.REPORT, "")
+        if built.report.ended_at is None:
+            msg = f"report of {investigation_id}"
+            raise NotFound(msg)
+        files = folder_files(built.report, built.contents, frozenset(), self.signer)
+        return files[FORM_FILES[form]]
+
+    async def _build(
+        self, workspace: str, investigation_id: str, revision: int, kind: RevisionKind, note: str
+    ) -> Built:
+        journal = PostgresJournal(self.database, workspace)
+        chronicle = await journal.load(investigation_id)
+        now = await self._episode_now(workspace, investigation_id)
+        inputs = await self._inputs(journal, chronicle, workspace)
+        report = build_report(inputs, now, revision=revision, kind=kind, note=note)
+        return Built(report=report, contents=await journal.content(evidence_contents(report)))
+
+    async def _inputs(self, journal: PostgresJournal, chronicle: Chronicle, workspace: str) -> ReportInputs:
+        if not any(isinstance(event.body, RunStarted) for event in chronicle.events):
+            return ReportInputs(investigation_id=chronicle.investigation_id, workspace=workspace)
+        rebuilt = rebuild(chronicle, await journal.content(contents_wanted(chronicle)))
+        ended, ended_at = recorded_end(chronicle)
+        connectors = self.workspaces[workspace].connectors if workspace in self.workspaces else ()
+        return report_inputs(rebuilt, connectors=connectors, ended=ended, ended_at=ended_at)
+
+    async def _episode_now(self, workspace: str, investigation_id: str) -> EpisodeNow:
+        alerts = PostgresAlerts(self.database)
+        episode = await alerts.episode_for(investigation_id)
+        standing = await alerts.standing(episode.episode_id)
+        return EpisodeNow(
+            episode=episode,
+            resolved_at=standing.quiet_since,
+            earlier=await self._earlier(workspace, episode.previous_investigation_id),
+        )
+
+    async def _earlier(self, workspace: str, previous_id: str | None) -> tuple[EarlierEpisode, ...]:
+        if previous_id is None:
+            return ()
+        row = await PostgresInvestigations(self.database, workspace).get(previous_id)
+        chronicle = await PostgresJournal(self.database, workspace).load(previous_id)
+        return (
+            EarlierEpisode(
+                investigation_id=previous_id,
+                opened_at=row.created_at,
+                verdict=row.verdict,
+                root_cause=_cause(chronicle),
+            ),
+        )
+
+
+def _cause(chronicle: Chronicle) -> str:
+    found = [
+        event.body.update.diagnosis.root_cause
+        for event in chronicle.events
+        if event.body.kind == "stage_committed" and event.body.update.stage == "diagnose"
+    ]
+    return found[-1] if found else ""

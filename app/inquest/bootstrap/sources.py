@@ -1,0 +1,98 @@
+"""Connectors of one workspace, from its integrations: a registry that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pydantic import SecretStr
+
+from inquest.configuration.sections import Credential as CredentialSection
+from inquest.configuration.sections import IntegrationSection
+from inquest.connectors.prometheus import QUERY_ENDPOINTS, PrometheusConfig, create_prometheus_connector
+from inquest.domain.observation import Context
+from inquest.errors import ConfigurationError
+from inquest.ports import Clock, Connector
+from inquest.settings import secret
+from inquest.wire.cursor import CursorKey
+from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, Endpoint, HeaderToken
+from inquest.wire.redaction import Redactor
+from inquest.wire.transport import Transport
+
+ONE_MS = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Plug:
+    """What every connector is built from: its place in the configuration, and what the host lends it."""
+
+    name: str
+    workspace: str
+    section: IntegrationSection
+    credential: Credential
+    clock: Clock
+    cursor_key: CursorKey
+    redactor: Redactor
+
+    @property
+    def context(self) -> Context:
+        """Give the pinned context; what the file leaves open is named after the integration."""
+        pins = self.section.pins
+        return Context(
+            issuer=pins.issuer or self.section.type,
+            audience=pins.audience or self.name,
+            resource=pins.resource or self.section.url,
+            tenant=pins.tenant or self.section.org_id or "",
+            workspace=self.workspace,
+            connector=self.name,
+        )
+
+    @property
+    def external_url(self) -> str:
+        """Give where a human opens the source."""
+        return self.section.external_url or self.section.url
+
+    def endpoint(self, headers: Mapping[str, str] | None = None) -> Endpoint:
+        """Give the one place that its transport may talk to."""
+        return Endpoint(base_url=self.section.url, ca_file=self.section.ca_file, headers=dict(headers or {}))
+
+
+def prometheus(plug: Plug) -> Connector:
+    """Build a Prometheus connector."""
+    config = PrometheusConfig(
+        name=plug.name,
+        context=plug.context,
+        url=plug.external_url,
+        mandatory_matchers=plug.section.mandatory_matchers,
+        step_ms=plug.section.scrape_interval // ONE_MS,
+    )
+    transport = Transport(plug.endpoint(), plug.credential, post_to=QUERY_ENDPOINTS)
+    return create_prometheus_connector(
+        config, transport, clock=plug.clock, cursor_key=plug.cursor_key, redactor=plug.redactor
+    )
+
+
+CONNECTORS: dict[str, Callable[[Plug], Connector]] = {"prometheus": prometheus}
+"""By the type that an integration names."""
+
+
+def credential(section: CredentialSection, field: str) -> Credential:
+    """Read the secret that `section` names. Raises ConfigurationError naming `field` and the variable or file."""
+    bearer = secret(env=section.bearer_env, file=section.bearer_file, field=f"{field}.bearer")
+    password = secret(env=section.basic_password_env, file=section.basic_password_file, field=f"{field}.basic_password")
+    token = secret(env=section.token_env, file=section.token_file, field=f"{field}.token")
+    if bearer is not None:
+        return Bearer(token=bearer)
+    if password is not None:
+        return Basic(username=section.basic_username or "", password=password)
+    if token is not None:
+        return _with_header(token, section.header, field)
+    return Anonymous()
+
+
+def _with_header(token: SecretStr, header: str | None, field: str) -> Credential:
+    if header is None:
+        msg = f"{field}.header: name the header that carries the token, such as PRIVATE-TOKEN"
+        raise ConfigurationError(msg)
+    return HeaderToken(header=header, token=token)
