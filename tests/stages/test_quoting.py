@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.domain.value import Json
+from inquest.stages.pointer import PointerMissing, resolve
 from inquest.stages.quoting import MAX_QUOTE_CHARS, is_quote_of, is_rounding_of, number_of, quote_of, split_unit
 
 LONG = "the pool of connections to db-primary is exhausted, " * 20
@@ -101,3 +102,16 @@ def test_a_number_is_split_from_its_unit(text: str, number: str | None, unit: st
 @pytest.mark.parametrize("text", ["", "NaN", "Infinity", "1_000", "0x10", "١٢", "1e9999", "1" * 65, " 1"])
 def test_only_plain_decimals_are_numbers(text: str) -> None:
     assert number_of(text) is None
+
+
+@pytest.mark.parametrize("pointer", ["/series/0\n", "/series/00", "/series/-0", "/series/\u0661"])
+def test_a_list_index_has_one_spelling(pointer: str) -> None:
+    with pytest.raises(PointerMissing):
+        resolve({"series": [1]}, pointer)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"), [("", {"a/b": {"~": [7]}}), ("/a~1b", {"~": [7]}), ("/a~1b/~0", [7]), ("/a~1b/~0/0", 7)]
+)
+def test_pointers_are_those_of_rfc_6901(pointer: str, value: Json) -> None:
+    assert resolve({"a/b": {"~": [7]}}, pointer).value == value

@@ -32,8 +32,8 @@ from inquest.stages.verification import recheck, uncheckable
 
 MAX_FILE_BYTES = 134_217_728
 """No file of a folder that we wrote is larger."""
-_REVISION = re.compile(r"^r[1-9][0-9]{0,8}$")
-_EVIDENCE_FILE = re.compile(r"^([0-9a-f]{64})\.json$")
+_REVISION = re.compile(r"^r[1-9][0-9]{0,8}\Z")
+_EVIDENCE_FILE = re.compile(r"^([0-9a-f]{64})\.json\Z")
 
 
 class VerifyResult(Value):

@@ -28,14 +28,14 @@ _SPLIT = re.compile(r"[\s{}\[\]()\"'`=|]+|,(?!\d)")
 _MARKS = "~<>=\u00b1\u2248"
 """Signs before a number that do not change which number it is."""
 _QUOTED = re.compile('`([^`]+)`|"([^"]+)"|\u201c([^\u201d]+)\u201d')
-_EVIDENCE = re.compile(r"^E[1-9]\d*$")
-_ISO = re.compile(r"^\d{4}-\d\d-\d\d(?:[T_]?\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
-_CLOCK = re.compile(r"^\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|UTC)?$", re.ASCII)
+_EVIDENCE = re.compile(r"^E[1-9]\d*\Z")
+_ISO = re.compile(r"^\d{4}-\d\d-\d\d(?:[T_]?\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?\Z", re.ASCII)
+_CLOCK = re.compile(r"^\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|UTC)?\Z", re.ASCII)
 _NUMBER_IN_TEXT = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _NAME_SHAPE = re.compile(r"[\w%][-_./:@=#][\w%]|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_")
-_OFFSET = re.compile(r"\d[+-]\d\d:?\d\d$", re.ASCII)
-_STATUS_CLASS = re.compile(r"^[1-5]xx$", re.IGNORECASE)
-_QUANTILE = re.compile(r"^p(\d\d(?:\.\d+)?|999)$", re.ASCII | re.IGNORECASE)
+_OFFSET = re.compile(r"\d[+-]\d\d:?\d\d\Z", re.ASCII)
+_STATUS_CLASS = re.compile(r"^[1-5]xx\Z", re.IGNORECASE)
+_QUANTILE = re.compile(r"^p(\d\d(?:\.\d+)?|999)\Z", re.ASCII | re.IGNORECASE)
 _JOINERS = "-_"
 """Characters that make two words one name: "checkout" is not said by "checkout-db"."""
 _MULTIPLES = frozenset({"x", "\u00d7"})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MAX_POINTER_CHARS = 512
 MAX_POINTER_DEPTH = 64
-_INDEX = re.compile(r"^(?:0|[1-9][0-9]{0,9})$")
+_INDEX = re.compile(r"^(?:0|[1-9][0-9]{0,9})\Z")
 MOMENT_FIELDS = ("time", "active_at", "finished")
 """Fields of a record that hold epoch milliseconds, the one that dates the record first."""
 _POINT_PARTS = 2

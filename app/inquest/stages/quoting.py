@@ -16,10 +16,10 @@ MAX_QUOTE_CHARS = 200
 MIN_EXCERPT_CHARS = 8
 """A shorter part of a longer text can say the opposite of it ("ready" of "not ready")."""
 MAX_NUMBER_CHARS = 64
-_NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$", re.ASCII)
-_PLAIN_NUMBER = re.compile(r"^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$", re.ASCII)
+_NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
 _NUMBER_AND_UNIT = re.compile(
-    r"^(?P<number>[+-]?[\d,]+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\d\s.,+-].{0,15})?$", re.ASCII
+    r"^(?P<number>[+-]?[\d,]+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>[^\d\s.,+-].{0,15})?\Z", re.ASCII
 )
 
 

@@ -19,7 +19,7 @@ MAX_WORDS = 400
 _WORD = re.compile(r"[\w./:@%=+-]*\w")
 _ODD = re.compile(r"\w[-_./:@=%+]\w|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]")
 """A word that is no plain prose: a path, a package, an option, a host."""
-_PROSE = re.compile(r"^[A-Za-z]+(?:-[A-Za-z]+)*$")
+_PROSE = re.compile(r"^[A-Za-z]+(?:-[A-Za-z]+)*\Z")
 
 
 def mark_from_evidence(

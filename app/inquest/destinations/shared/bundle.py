@@ -29,7 +29,7 @@ MAX_EVIDENCE_FILES = 256
 MAX_FILES = MAX_EVIDENCE_FILES + 8
 MANIFEST = "manifest.json"
 EVIDENCE = "evidence"
-FILE_NAME = re.compile(r"^(?:report\.(?:json|md|html)|evidence/[0-9a-f]{64}\.json)$")
+FILE_NAME = re.compile(r"^(?:report\.(?:json|md|html)|evidence/[0-9a-f]{64}\.json)\Z")
 """Every name a folder may hold beside its manifest: none can lead out of it."""
 _HEX64 = r"^[0-9a-f]{64}$"
 _HEX128 = r"^[0-9a-f]{128}$"

@@ -15,13 +15,13 @@ MIN_FENCE = 3
 _WORD = re.compile(
     r"""^[("'\u2018\u201c]*"""
     r"""(?:(?:[A-Za-z0-9]|[^\x00-\x7f])+(?:['-](?:[A-Za-z0-9]|[^\x00-\x7f])+)*|[-+]?\d[\d,]*(?:\.\d+)?%?|\d+(?::\d\d)+)"""
-    r"""[)"'.,;:!?]*$"""
+    r"""[)"'.,;:!?]*\Z"""
 )
 """A word, a number or a time of day, with the punctuation of prose around it."""
 _ABBREVIATIONS = frozenset({"e.g.", "i.e.", "vs.", "(e.g.", "(i.e."})
-_COMMIT = re.compile(r"^(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{7,}$")
+_COMMIT = re.compile(r"^(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{7,}\Z")
 """GitLab and GitHub make a cross-reference of these."""
-_URL = re.compile(r"^https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}|^]*)?$")
+_URL = re.compile(r"^https?://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%{}|^]*)?\Z")
 MAX_URL_CHARS = 2_000
 _PERCENT = {char: f"%{ord(char):02X}" for char in "()[]{}|^'*_~!$"}
 """Characters that mean something to a Markdown parser inside a link's address."""
