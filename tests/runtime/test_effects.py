@@ -12,13 +12,13 @@ from inquest.domain.observation import Ok, Query
 from inquest.domain.transcript import Reply
 from inquest.errors import FenceLost
 from inquest.models.scripted import in_order
-from inquest.ports import ModelFailure
+from inquest.ports import LoopView, ModelFailure
 from inquest.runtime.effects import ClaimedActs
 from inquest.runtime.terms import Terms
 from inquest.stages.tools import bound_tools
 from inquest.telemetry import create_metrics
 from tests.builders import matrix, series
-from tests.loop_host import CONTEXT, INVESTIGATION, Host, calls, judged, reply, tool
+from tests.loop_host import CONTEXT, INVESTIGATION, Host, call, calls, judged, reply, tool
 from tests.runtime.acts import REQUEST, ask, code_of, failing, host_with, row, seed_query, seed_run
 
 # ---- once ------------------------------------------------------------------------------------------------
@@ -222,43 +222,39 @@ async def test_a_tool_that_is_gone_is_an_outcome() -> None:
 # ---- draining --------------------------------------------------------------------------------------------
 
 
-async def test_a_drain_lets_what_runs_end_and_sends_nothing_more() -> None:
+async def test_a_drain_lets_what_was_sent_end_and_be_recorded_and_sends_nothing_more() -> None:
     host = Host([tool("metrics_query")], seeds=("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"))
-    acts = await host.acts(await host.start())
-    begun, go_on = asyncio.Event(), asyncio.Event()
+    fence = await host.start()
+
+    eight_begun = asyncio.Event()
 
     async def hold(_: Query) -> None:
         if host.executions == 8:
-            begun.set()
-        await go_on.wait()
+            host.lease_lives = False
+            eight_begun.set()
+        await eight_begun.wait()
 
     host.tools[0].hold = hold
-    seeds = host._plan().seeds
-    running = [asyncio.create_task(acts.query(seed.key, seed.query)) for seed in seeds]
-    await begun.wait()
-    acts.drain.close()
-    go_on.set()
-    await acts.drain.idle()
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
+    with pytest.raises(FenceLost):
+        await host.gather(in_order([reply("")]), fence)
 
-    states = [(await row(host, seed.key)).state for seed in seeds]
+    states = [(await row(host, f"seed/{n}")).state for n in range(1, 11)]
     assert states == [EffectState.COMMITTED] * 8 + [EffectState.RESERVED] * 2
     assert host.executions == 8
 
 
-async def test_a_drain_waits_until_an_answer_that_came_back_is_recorded() -> None:
+async def test_a_turn_that_was_asked_before_a_drain_is_committed_with_its_batch() -> None:
     host = Host([tool("metrics_query")])
-    acts = await host.acts(await host.start())
-    answered = await acts.model("turn/1", REQUEST, lambda _: ask(), timeout_s=10)
-    acts.drain.close()
 
-    waiting = asyncio.create_task(acts.drain.idle())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    await acts.keep(answered)
-    await asyncio.wait_for(waiting, 5)
+    def drain_now(_: LoopView) -> Reply:
+        host.lease_lives = False
+        return calls(call("metrics_query", expression="up"))
+
+    with pytest.raises(FenceLost):
+        await host.gather(drain_now)
+
+    assert ((await row(host, "turn/1")).state, (await row(host, "turn/1/call/1")).state) == ("committed", "reserved")
+    assert host.executions == 0
 
 
 async def test_a_name_that_two_connectors_offer_is_refused_at_start() -> None:

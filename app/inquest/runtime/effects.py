@@ -33,7 +33,6 @@ from inquest.ports import (
     Write,
 )
 from inquest.runtime.attempts import Pace, ask_model, read_tool
-from inquest.runtime.drain import Drain
 from inquest.runtime.outcomes import Outcome, closed, outcome_of
 from inquest.runtime.recorded import RecordedSoFar
 from inquest.runtime.replies import bounded_reply
@@ -57,7 +56,6 @@ class ClaimedActs:
         self._pace = Pace(clock=terms.clock, may_act=terms.may_act, sleep=terms.sleep)
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
         self._retries: int | None = None
-        self._drain = Drain()
 
     @property
     def chronicle(self) -> Chronicle:
@@ -68,11 +66,6 @@ class ClaimedActs:
     def clock(self) -> Clock:
         """Give the clock of this claim."""
         return self._terms.clock
-
-    @property
-    def drain(self) -> Drain:
-        """Give the way to end this claim's acts: close it, wait until it is idle, then cancel the stage."""
-        return self._drain
 
     # ---- the journal
 
@@ -109,7 +102,6 @@ class ClaimedActs:
         version = await self._journal.commit(write)
         for receipt in receipts:
             self._recorded.received(receipt)
-            self._drain.saved(receipt.key)
         self._recorded.appended(events, version, self.clock.now())
         for reservation in reservations:
             self._recorded.reserved(reservation, reservation.key)
@@ -131,7 +123,6 @@ class ClaimedActs:
             fingerprint=model_fingerprint(request),
             timeout_ms=max(int(timeout_s * 1000), 1),
         )
-        await self._drain.gate()
         self._pace.check()
         taken = await self._take(reservation)
         match taken:
@@ -142,10 +133,9 @@ class ClaimedActs:
             case Spent():
                 return self._answered(self._standing(key), ModelFailed(kind=UNAVAILABLE, message=SENT_TOO_OFTEN))
             case EffectRow():
-                with self._drain.acting():
-                    outcome = await ask_model(ask, self._pace, timeout_s=timeout_s)
-                    scrubbed = bounded_reply(outcome, self._terms.scrub) if isinstance(outcome, Reply) else outcome
-                    return self._answered(taken, scrubbed)
+                outcome = await ask_model(ask, self._pace, timeout_s=timeout_s)
+                scrubbed = bounded_reply(outcome, self._terms.scrub) if isinstance(outcome, Reply) else outcome
+                return self._answered(taken, scrubbed)
             case unknown:
                 assert_never(unknown)
 
@@ -165,7 +155,6 @@ class ClaimedActs:
             provider_response_id=reply.provider_response_id if reply else "",
         )
         self._count("model", "ok" if isinstance(outcome, Reply) else outcome.kind)
-        self._drain.came_back(receipt.key)
         return Answered(outcome=outcome, receipt=receipt, contents={receipt.outcome_digest: stored})
 
     # ---- queries
@@ -180,7 +169,6 @@ class ClaimedActs:
             row = self._standing(key)
             if row.state is EffectState.COMMITTED:
                 return await self._from_receipt(row)
-            await self._drain.gate()
             self._pace.check()
             bound = self._terms.tools.get(query.tool)
             if bound is None:
@@ -195,11 +183,8 @@ class ClaimedActs:
                 return taken
             row = taken
         await self._tally()
-        with self._drain.acting():
-            tried = await read_tool(
-                bound, query, self._pace, seconds_left=self._seconds_left, take_retry=self._take_retry
-            )
-            return await self._record(row, outcome_of(tried, bound))
+        tried = await read_tool(bound, query, self._pace, seconds_left=self._seconds_left, take_retry=self._take_retry)
+        return await self._record(row, outcome_of(tried, bound))
 
     async def _take_over(self, row: EffectRow, query: Query, fingerprint: str) -> EffectRow | RecordedReading:
         """Take what a dead owner reserved, or what now means another request; or close it."""
@@ -256,7 +241,6 @@ class ClaimedActs:
             raise
         self._recorded.received(receipt)
         self._terms.held.hold(contents)
-        self._drain.saved(receipt.key)
 
     def _standing(self, key: str) -> EffectRow:
         row = self._recorded.standing(key)

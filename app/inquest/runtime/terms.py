@@ -20,7 +20,7 @@ class Terms:
     """What a claim acts under.
 
     `tools` are the workspace's, by name. `may_act` is the worker's: false once the lease has run out by
-    the monotonic clock. `scrub` makes a model's text fit for every sink (sanitise, mask secrets).
+    the monotonic clock, and while the worker drains. `scrub` makes a model's text fit for every sink (sanitise, mask secrets).
     """
 
     fence: Fence

@@ -36,7 +36,7 @@ class Answers:
 
 
 async def answer_batch(step: RunBatch, state: LoopState, acts: Acts, tools: Mapping[str, ToolSpec]) -> Answers:
-    """Answer every call of `step`. Raises what `acts` raises, one error of several; the others are cancelled."""
+    """Answer every call of `step`. Raises what `acts` raises, the first error of several."""
     receipts = await _query_all(step.calls, acts)
     answers = Answers()
     joined: list[Joined] = []
@@ -56,14 +56,19 @@ async def answer_batch(step: RunBatch, state: LoopState, acts: Acts, tools: Mapp
 
 
 async def _query_all(calls: Sequence[PlannedCall], acts: Acts) -> dict[str, str]:
-    """Run the dispatched calls; give the receipt key of each planned key (another one where it was moved)."""
+    """Run the dispatched calls; give the receipt key of each planned key (another one where it was moved).
+
+    One that may not go on (a lost fence, a drain) does not cut the others: what was sent ends and is
+    recorded, then the first error is raised.
+    """
     plans = [call.plan for call in calls if isinstance(call.plan, Dispatch)]
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = {plan.key: group.create_task(acts.query(plan.key, plan.query)) for plan in plans}
-    except BaseExceptionGroup as several:
-        raise several.exceptions[0] from several
-    return {key: task.result().key for key, task in tasks.items()}
+    ended = await asyncio.gather(*(acts.query(plan.key, plan.query) for plan in plans), return_exceptions=True)
+    keys: dict[str, str] = {}
+    for plan, reading in zip(plans, ended, strict=True):
+        if isinstance(reading, BaseException):
+            raise reading
+        keys[plan.key] = reading.key
+    return keys
 
 
 async def _internal(
