@@ -11,7 +11,8 @@ from inquest.connectors.prometheus import (
     create_prometheus_connector,
 )
 from inquest.connectors.prometheus.asking import label_in_path
-from inquest.connectors.prometheus.shapes import Unreadable, vector
+from inquest.connectors.prometheus.shapes import vector
+from inquest.connectors.shared.reading import Unreadable
 from inquest.domain.failure import FailureCode
 from inquest.domain.observation import Error, Ok, Partial, QueryBudget
 from inquest.domain.signals import (

@@ -9,18 +9,18 @@ from datetime import timedelta
 
 from inquest.connectors.prometheus import shapes
 from inquest.connectors.prometheus.asking import (
-    Pairs,
-    holds,
     label_in_path,
     page,
     seconds,
-    shaped,
     timeout,
     times,
     told,
 )
 from inquest.connectors.prometheus.config import API, LABELS, MAX_POINTS, QUERY, QUERY_RANGE, SERIES, PrometheusConfig
 from inquest.connectors.prometheus.tenancy import STRAY, alerts_in_scope, has_strays, names_in_scope, rules_in_scope
+from inquest.connectors.shared.asking import Pairs, holds
+from inquest.connectors.shared.reading import shaped
+from inquest.connectors.shared.series import matrix
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.selector import selector
 from inquest.domain.signals import FiringAlerts, Names, Rules, SignalContent
@@ -99,9 +99,7 @@ class Operations:
             ("step", str(step_ms // 1000)),
             timeout(ask),
         ]
-        return await self._values(
-            ask, QUERY_RANGE, pairs, scoped, lambda data, said: shapes.matrix(data, step_ms, said)
-        )
+        return await self._values(ask, QUERY_RANGE, pairs, scoped, lambda data, said: matrix(data, step_ms, said))
 
     async def _values(self, ask: Ask, path: Segments, pairs: Pairs, scoped: Scoped, read: Values) -> Page | Failure:
         if scoped.elsewhere:
@@ -140,7 +138,7 @@ class Operations:
         label, search = arguments.get("label"), str(arguments.get("search", ""))
         path = LABELS if label is None else (*API, "label", label_in_path(str(label)), "values")
         return await page(
-            ask, path, pairs, lambda data: Names(names=tuple(one for one in shapes.texts(data) if holds(search, [one])))
+            ask, path, pairs, lambda data: Names(names=tuple(one for one in shapes.names(data) if holds(search, [one])))
         )
 
     async def metadata(self, ask: Ask) -> Page | Failure:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inquest.connectors.prometheus import shapes
-from inquest.connectors.prometheus.asking import Pairs, shaped, told
+from inquest.connectors.prometheus.asking import told
 from inquest.connectors.prometheus.config import API
+from inquest.connectors.shared.asking import Pairs
+from inquest.connectors.shared.reading import shaped
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.selector import selector
 from inquest.domain.signals import FiringAlert, Matrix, Rule, SeriesNames, SignalContent, Vector
@@ -78,4 +80,4 @@ async def names_in_scope(ask: Ask, matchers: Labels, times: Pairs) -> frozenset[
     answer = await told(ask, (*API, "label", "__name__", "values"), [("match[]", selector(matchers)), *times])
     if isinstance(answer, Failure):
         return answer
-    return await shaped(lambda: frozenset(shapes.texts(answer.data)))
+    return await shaped(lambda: frozenset(shapes.names(answer.data)))

@@ -1,0 +1,1 @@
+"""What several vendors' connectors do alike."""
