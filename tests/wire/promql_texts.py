@@ -9,7 +9,7 @@ from inquest.domain.selector import quote
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 NAMES = st.sampled_from(["up", "http_requests_total", "node:cpu:rate5m", "sum", "x", "by", "offset_total"])
 LABEL_NAMES = st.sampled_from(["job", "instance", "le", "on", "bool", "_a9", "namespace"])
-UTF8_NAMES = st.sampled_from(["k8s.pod.name", "a b", 'q"q', "größe", "x\ny"])
+UTF8_NAMES = st.sampled_from(["k8s.pod.name", "a b", 'q"q', "größe", "x\ny", "x\n"])
 DURATIONS = st.sampled_from(["30s", "5m", "1h30m", "2d", "500ms", "1w", "90"])
 STEPS = st.sampled_from(["1h", "30m"])
 PATTERNS = st.sampled_from(

@@ -298,7 +298,7 @@ async def test_a_credential_is_sent_and_never_shown(credential: Credential, head
     assert value.rsplit(maxsplit=1)[-1] in secret_values(credential)
 
 
-@pytest.mark.parametrize("token", ["", "line\r\nend", "größe", " x"])
+@pytest.mark.parametrize("token", ["", "line\r\nend", "end\n", "größe", " x"])
 def test_a_token_that_cannot_be_a_header_is_refused_without_being_repeated(token: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         Transport(Endpoint(base_url="http://127.0.0.1:1"), HeaderToken(header="X", token=SecretStr(token)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.value import Json
 
 MAX_JSON_DEPTH = 64
+_SURROGATE = re.compile("[\ud800-\udfff]")
 SUCCESS = 2
 REDIRECTION = 3
 """The first digit of a status (RFC 9110 15)."""
@@ -89,7 +91,7 @@ def read_json(answer: Answer) -> Json | Failure:
     """Read the body as JSON (RFC 8259: no NaN, no Infinity), or say why it cannot be read.
 
     A cut body is budget_exhausted: half of a JSON text is none. A web page (a login form behind a 200) is
-    malformed_result.
+    malformed_result. A lone surrogate, which JSON can escape and no UTF-8 can hold, becomes U+FFFD.
     """
     if answer.cut:
         return failure(FailureCode.BUDGET_EXHAUSTED, "the answer is larger than the transport takes; ask for less")
@@ -103,7 +105,19 @@ def read_json(answer: Answer) -> Json | Failure:
         return failure(FailureCode.MALFORMED_RESULT, "the answer is not JSON")
     if not _shallow(found):
         return failure(FailureCode.MALFORMED_RESULT, f"the answer is nested deeper than {MAX_JSON_DEPTH}")
-    return found
+    return _replaced(found) if b"\\u" in answer.body else found
+
+
+def _replaced(found: Json) -> Json:
+    match found:
+        case str():
+            return found if found.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", found)
+        case list():
+            return [_replaced(item) for item in found]
+        case dict():
+            return {str(_replaced(name)): _replaced(item) for name, item in found.items()}
+        case _:
+            return found
 
 
 def _refuse(name: str) -> Json:

@@ -18,10 +18,10 @@ CONNECT_TIMEOUT_MS = 3_000
 MAX_CONCURRENT = 8
 """Requests of one connector at a time: as many as one investigation runs calls at once."""
 
-_HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}$")
-_HEADER_VALUE = re.compile(r"^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$")
-_HOST = re.compile(r"^[A-Za-z0-9._:-]+$")
-_PREFIX = re.compile(r"^(?:/[A-Za-z0-9._~-]+)*$")
+_HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}\Z")
+_HEADER_VALUE = re.compile(r"^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
+_HOST = re.compile(r"^[A-Za-z0-9._:-]+\Z")
+_PREFIX = re.compile(r"^(?:/[A-Za-z0-9._~-]+)*\Z")
 
 
 class Anonymous(Value):

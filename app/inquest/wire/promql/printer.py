@@ -17,8 +17,8 @@ import promql_parser as ast
 from inquest.domain.selector import quote
 from inquest.ports import InvalidQuery
 
-LEGACY_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
-_METRIC = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")
+LEGACY_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*\Z")
+_METRIC = re.compile(r"^[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _OPERATORS = {
     str(ast.MatchOp.Equal): "=",
