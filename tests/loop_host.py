@@ -44,6 +44,7 @@ from inquest.models.scripted import Line, ScriptedInvestigator, count_tokens
 from inquest.ports import Chronicle, InvalidQuery, LoopView, Reading
 from inquest.runtime.effects import ClaimedActs
 from inquest.runtime.replay import Rebuilt, contents_wanted, projection, rebuild
+from inquest.runtime.replies import as_it_is
 from inquest.runtime.terms import Terms
 from inquest.stages.fold import fold
 from inquest.stages.gather_evidence.kit import GatherKit, no_changes
@@ -220,6 +221,7 @@ class Host:
     wrap: Callable[[MemoryJournal], Any] = lambda journal: journal
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
     lease_lives: bool = True
+    scrub: Callable[[str], str] = as_it_is
 
     def __post_init__(self) -> None:
         self.clock = StillClock()
@@ -265,6 +267,7 @@ class Host:
             clock=self.clock,
             tools=bound_tools([self.connector]),
             may_act=lambda: self.lease_lives,
+            scrub=self.scrub,
             sleep=sleep,
         )
 

@@ -15,6 +15,7 @@ from inquest.domain.signals import Other, SignalContent
 from inquest.domain.transcript import Reply
 from inquest.models.scripted import in_order
 from inquest.ports import Reading
+from inquest.wire.redaction import Redactor
 from tests.builders import facts, matrix, observation, series
 from tests.loop_host import Host, SyntheticTool, call, calls, judged, reply, tool
 from tests.runtime.acts import code_of, host_with, model_tries, seed_query, seed_run
@@ -154,3 +155,17 @@ async def test_a_reply_is_bounded_and_sanitised_before_it_is_stored() -> None:
     assert len(outcome.canonical()) < 600_000
     assert outcome.content.endswith("[cut: the reply was larger than allowed]")
     assert [one.call_id for one in outcome.tool_calls] == [f"c{n}" for n in range(len(outcome.tool_calls))]
+
+
+async def test_a_secret_in_a_reply_is_masked_before_it_is_stored_and_is_never_sent() -> None:
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    one = tool("metrics_query")
+    host = Host([one])
+    host.scrub = Redactor(["hunter2-of-the-database"]).text
+    asked = calls(call("metrics_query", expression=f"up{{key='{key}'}}"), content="It is hunter2-of-the-database.")
+
+    await host.gather(in_order([asked, reply("")]))
+
+    everything = str(host.memory._contents) + (await host.chronicle()).model_dump_json() + str(one.ran)
+    assert key not in everything
+    assert "hunter2" not in everything

@@ -12,17 +12,23 @@ MAX_ID_CHARS = 200
 CUT_NOTE = "\n[cut: the reply was larger than allowed]"
 
 
-def clean_text(text: str) -> str:
-    """Make `text` safe for every sink; the default where no configured secrets have to be masked as well."""
-    return clean(text).text
+def as_it_is(text: str) -> str:
+    """Mask nothing: for a host without configured secrets."""
+    return text
 
 
-def bounded_reply(reply: Reply, scrub: Callable[[str], str]) -> Reply:
+def bounded_reply(reply: Reply, mask: Callable[[str], str]) -> Reply:
     """Give `reply` as it is stored: at most MAX_REPLY_BYTES of words and MAX_REPLY_BYTES of calls.
+
+    Every text is sanitised, and `mask` takes the secrets out.
 
     Arguments over their cap stay over it by one byte, so that planning refuses them. Calls past the cap of
     all are left out from the end: what was asked first is answered.
     """
+
+    def scrub(text: str) -> str:
+        return mask(clean(text).text)
+
     calls: list[ToolCall] = []
     left = MAX_REPLY_BYTES
     for call in reply.tool_calls:
