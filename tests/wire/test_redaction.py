@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inquest.domain.value import Json
@@ -203,6 +203,7 @@ def test_a_configured_secret_is_masked_however_it_is_written(secret: str, left: 
 
 
 @given(CONFIGURED, st.integers(1, 20))
+@example(secret="T\t\U000bc35f\U000d37f4Bx", width=2)
 def test_a_configured_secret_broken_over_lines_is_masked(secret: str, width: int) -> None:
     broken = "\r\n".join(secret[at : at + width] for at in range(0, len(secret), width))
     redactor = Redactor([secret])

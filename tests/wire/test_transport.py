@@ -215,10 +215,15 @@ async def test_a_hanging_source_is_a_timeout_and_its_slot_is_free_again() -> Non
 async def test_waiting_for_a_slot_counts_in_the_timeout() -> None:
     async with loopback(lambda _: Hang()) as fake:
         door = Transport(Endpoint(base_url=fake.url, max_concurrent=2))
-        said = await asyncio.gather(*(door.get(("x",), timeout_s=0.3) for _ in range(5)))
+        holding = [asyncio.create_task(door.get(("x",), timeout_s=LIMIT_S)) for _ in range(2)]
+        await asyncio.wait_for(fake.asked.wait(), LIMIT_S)
+        said = await asyncio.gather(*(door.get(("x",), timeout_s=0.2) for _ in range(3)))
+        for task in holding:
+            task.cancel()
+        await asyncio.gather(*holding, return_exceptions=True)
         await door.aclose()
 
-    assert [code(one) for one in said] == [FailureCode.TIMEOUT] * 5
+    assert [code(one) for one in said] == [FailureCode.TIMEOUT] * 3
     assert len(fake.seen) == 2
 
 

@@ -29,7 +29,7 @@ HINTS = ("password", "passwd", "passphrase", "secret", "token", "key", "credenti
 
 _PLACEHOLDER = re.compile(
     r"(?i)^(?:\[redacted-[a-z-]*\]?|<[a-z_ -]*>?|\*{2,}|x{3,}|\$\{[\w.:-]*\}?|\$\([\w.-]*\)?|\$[A-Z_][A-Z0-9_]*|\{\{.*|%[a-z]|"
-    r"null|none|nil|true|false|undefined|-)$"
+    r"null|none|nil|true|false|undefined|-)\Z"
 )
 """What stands where a secret would stand and is none."""
 

@@ -27,7 +27,7 @@ MIN_CONFIGURED_CHARS = 6
 MASKED = "[redacted-"
 """How a mask begins. It holds no colon, equals sign or space, so that no rule takes it for part of a secret."""
 
-_MIN_ENCODED_CHARS = 8
+_MIN_BASE64_CHARS = 8
 
 
 def mask(name: str) -> str:
@@ -193,8 +193,9 @@ def _ways_to_write(secret: str) -> set[str]:
         # The characters at both ends also hold bits of the neighbours and differ from text to text.
         encoded = base64.b64encode(b"\0" * offset + raw).decode().rstrip("=")
         inner = encoded[(0, 2, 3)[offset] : len(encoded) - (1 if (offset + len(raw)) % 3 else 0)]
-        ways |= {inner, inner.replace("+", "-").replace("/", "_")}
-    return {way for way in ways if len(way) >= (_MIN_ENCODED_CHARS if way != secret else MIN_CONFIGURED_CHARS)}
+        if len(inner) >= _MIN_BASE64_CHARS:
+            ways |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return ways
 
 
 _FORMATS_ONLY = Redactor()
