@@ -1,0 +1,244 @@
+"""demo: a recorded incident through the running product: service, worker, database, real HTTP everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx2
+import typer
+
+from inquest.bootstrap.home import Home, open_home
+from inquest.configuration.sections import Configuration
+from inquest.destinations.verification import VerifyResult
+from inquest.destinations.verification import verify as verify_path
+from inquest.domain.diagnosis import Diagnosis
+from inquest.domain.report import Report
+from inquest.entrypoints.cli import follow as following
+from inquest.entrypoints.cli.exits import Exit
+from inquest.entrypoints.cli.processes import Child
+from inquest.entrypoints.cli.showing import terminal_markdown
+from inquest.errors import InvariantBroken
+from inquest.scenarios.catalogue import open_scenario
+from inquest.scenarios.pack.format import Truth
+from inquest.scenarios.server import HOST, RecordedBackend, start
+from inquest.settings import Settings
+from inquest.store.database import Database
+
+PACK = "checkout_pool"
+READY_S = 30.0
+POST_TIMEOUT_S = 10.0
+DELIVERY_PATIENCE_S = 30.0
+INTAKE = "alertmanager"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the demo plays: its folder, its ports and its secrets, all made for this one run."""
+
+    folder: Path
+    port: int
+    token: str
+
+    @property
+    def reports(self) -> Path:
+        """Give the folder that reports are written to."""
+        return self.folder / "reports"
+
+    @property
+    def config(self) -> Path:
+        """Give the configuration file."""
+        return self.folder / "inquest.yaml"
+
+    @property
+    def url(self) -> str:
+        """Give the service's address."""
+        return f"http://{HOST}:{self.port}"
+
+    def environment(self, backend: RecordedBackend) -> dict[str, str]:
+        """Give what the demo's processes are told by their environment."""
+        return {
+            "INQUEST_HOME": os.fspath(self.folder),
+            "INQUEST_HOST": HOST,
+            "INQUEST_PORT": str(self.port),
+            "INQUEST_LOG_LEVEL": "error",
+            "INQUEST_DEMO_TOKEN": self.token,
+            "INQUEST_DEMO_GITLAB_TOKEN": backend.gitlab_token,
+        }
+
+
+def demo(keep: Path | None, *, as_json: bool) -> int:
+    """Play the recorded incident, print the report, and check it against what really happened.
+
+    Exits 2 when the cause is wrong, a claim fails or the report does not verify.
+    """
+    began = time.monotonic()
+    folder = keep or Path(tempfile.mkdtemp(prefix="inquest-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    stage = Stage(folder=folder.absolute(), port=_free_port(), token=secrets.token_urlsafe(24))
+    say = _silent if as_json else typer.echo
+    say("A recorded incident is played back as a Prometheus, a Loki and a GitLab on this machine.")
+    with start(open_scenario(PACK), now=datetime.now(UTC)) as backend:
+        stage.config.write_text(_configuration(backend), encoding="utf-8")
+        settings = Settings(home=stage.folder, config=stage.config)
+        with open_home(settings) as home, _processes(stage, backend):
+            played = asyncio.run(_play(stage, home, backend, as_json=as_json))
+    return _judge(played, stage, seconds=time.monotonic() - began, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of it, and what it should have been."""
+
+    followed: following.Followed
+    truth: Truth
+    requests: int
+
+
+async def _play(stage: Stage, home: Home, backend: RecordedBackend, *, as_json: bool) -> Played:
+    await _until_ready(stage)
+    answer = await _post(stage, backend.alert)
+    (admitted, *_) = answer["investigations"]
+    investigation_id = str(admitted["investigation_id"])
+    if not as_json:
+        typer.echo(f"Alertmanager's post is accepted: investigation {investigation_id}\n")
+    database = Database(home.url, pool_size=2)
+    try:
+        say = following.print_json if as_json else following.print_line
+        followed = await following.follow(database, "default", investigation_id, say)
+        await following.when_delivered(database, investigation_id, timeout_s=DELIVERY_PATIENCE_S)
+    finally:
+        await database.aclose()
+    return Played(followed=followed, truth=backend.scenario.header.truth, requests=len(backend.journal))
+
+
+async def _until_ready(stage: Stage) -> None:
+    gives_up_at = time.monotonic() + READY_S
+    async with httpx2.AsyncClient(timeout=POST_TIMEOUT_S, trust_env=False) as client:
+        while time.monotonic() < gives_up_at:
+            with contextlib.suppress(httpx2.TransportError):
+                if (await client.get(f"{stage.url}/readyz")).status_code == httpx2.codes.OK:
+                    return
+            await asyncio.sleep(0.1)
+    msg = f"the service was not ready in {READY_S:g} s"
+    raise InvariantBroken(msg)
+
+
+async def _post(stage: Stage, body: bytes) -> dict[str, list[dict[str, object]]]:
+    """Post as Alertmanager does."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {stage.token}"}
+    async with httpx2.AsyncClient(timeout=POST_TIMEOUT_S, trust_env=False) as client:
+        answer = await client.post(f"{stage.url}/v1/alerts/{INTAKE}", content=body, headers=headers)
+    if answer.status_code != httpx2.codes.ACCEPTED:
+        msg = f"the service answered the alert with {answer.status_code}"
+        raise InvariantBroken(msg)
+    found: dict[str, list[dict[str, object]]] = answer.json()
+    return found
+
+
+@contextlib.contextmanager
+def _processes(stage: Stage, backend: RecordedBackend) -> Iterator[None]:
+    children = [Child(command, stage.config, stage.environment(backend)) for command in ("serve", "work")]
+    try:
+        for child in children:
+            child.start()
+        yield
+    finally:
+        for child in children:
+            child.ask_to_stop()
+        for child in children:
+            child.stop()
+
+
+def _configuration(backend: RecordedBackend) -> str:
+    """Write the configuration that the demo runs with, as an operator would."""
+    projects = sorted(str(one.project["path_with_namespace"]) for one in backend.scenario.changes.projects)
+    section = {
+        "version": 1,
+        "workspaces": {
+            "default": {
+                "intakes": {INTAKE: {"type": "alertmanager", "auth": {"bearer_env": "INQUEST_DEMO_TOKEN"}}},
+                "integrations": {
+                    "prometheus": {"type": "prometheus", "url": backend.prometheus_url},
+                    "loki": {"type": "loki", "url": backend.loki_url},
+                    "gitlab": {
+                        "type": "gitlab",
+                        "url": backend.gitlab_url,
+                        "projects": projects,
+                        "credential": {
+                            "profile": "gitlab-read",
+                            "header": "PRIVATE-TOKEN",
+                            "token_env": "INQUEST_DEMO_GITLAB_TOKEN",
+                        },
+                    },
+                },
+                "destinations": {"reports": {"type": "folder", "path": "reports"}},
+            }
+        },
+    }
+    Configuration.model_validate(section)
+    return json.dumps(section, indent=2) + "\n"  # JSON is YAML
+
+
+def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> int:
+    """Compare with the truth, verify the folder, and say where it lies."""
+    folder = stage.reports / played.followed.row.identity.run_id
+    verified = verify_path(folder)
+    newest = folder / (folder / "latest").read_text(encoding="utf-8").strip()
+    report = Report.model_validate_json(json.dumps(json.loads((newest / "report.json").read_bytes())["report"]))
+    wrong = _wrong(report.diagnosis, played.truth, verified)
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {
+                    "id": report.investigation_id,
+                    "folder": str(newest),
+                    "seconds": round(seconds, 1),
+                    "requests": played.requests,
+                    "wrong": wrong,
+                }
+            )
+        )
+    else:
+        typer.echo("\n" + terminal_markdown((newest / "report.md").read_bytes()))
+        typer.echo(f"\nThe report lies in {newest}")
+        typer.echo(f"Open {newest / 'report.html'}, or check it: inquest verify {newest}")
+        typer.echo(f"{seconds:.1f} s, {played.requests} requests to the recorded sources, no model, no key.")
+        for problem in wrong:
+            typer.echo(f"WRONG: {problem}", err=True)
+    return Exit.FAILED if wrong else Exit.ANSWERED
+
+
+def _wrong(diagnosis: Diagnosis | None, truth: Truth, verified: VerifyResult) -> list[str]:
+    if diagnosis is None:
+        return ["there is no diagnosis"]
+    found = [f"the report does not verify: {problem}" for problem in verified.problems]
+    if diagnosis.verdict is not truth.verdict:
+        found.append(f"the verdict is {diagnosis.verdict}, it should be {truth.verdict}")
+    if not truth.accepts(diagnosis.root_cause_category):
+        found.append(f"the cause is {diagnosis.root_cause_category}, it should be {truth.category}")
+    if truth.affected_object.rsplit("/", 1)[-1] != diagnosis.affected_object.rsplit("/", 1)[-1]:
+        found.append(f"the culprit is {diagnosis.affected_object or 'nobody'}, it should be {truth.affected_object}")
+    found += [f"a claim fails: {one.claim.text} ({one.reason})" for one in diagnosis.non_validated_claims]
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind((HOST, 0))
+        port: int = listening.getsockname()[1]
+    return port
+
+
+def _silent(_: str) -> None:
+    """Say nothing: --json prints JSON only."""
