@@ -32,6 +32,8 @@ from inquest.stages.verification import recheck, uncheckable
 
 MAX_FILE_BYTES = 134_217_728
 """No file of a folder that we wrote is larger."""
+MAX_FOLDER_BYTES = 268_435_456
+"""Nor all of them together: reading ends there."""
 _REVISION = re.compile(r"^r[1-9][0-9]{0,8}\Z")
 _EVIDENCE_FILE = re.compile(r"^([0-9a-f]{64})\.json\Z")
 
@@ -131,6 +133,9 @@ def _read_folder(path: Path) -> _Read:
         if not is_file_name(name):
             problems.append(f"{name}: does not belong to a report folder")
             continue
+        if sum(len(read) for read in files.values()) > MAX_FOLDER_BYTES:
+            problems.append(f"the folder is larger than {MAX_FOLDER_BYTES} bytes: {name} and what follows was not read")
+            break
         raw = _read_file(path / name)
         if isinstance(raw, str):
             problems.append(f"{name}: {raw}")
@@ -163,15 +168,18 @@ def _read_file(path: Path) -> bytes | str:
     """Read a regular file, or say why not. No link is followed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                return "is no regular file"
+            if found.st_size > MAX_FILE_BYTES:
+                return f"is larger than {MAX_FILE_BYTES} bytes"
+            with os.fdopen(os.dup(descriptor), "rb") as opened:
+                return opened.read(MAX_FILE_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except OSError:
-        return "cannot be opened as a file"
-    with os.fdopen(descriptor, "rb") as opened:
-        found = os.fstat(opened.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            return "is no regular file"
-        if found.st_size > MAX_FILE_BYTES:
-            return f"is larger than {MAX_FILE_BYTES} bytes"
-        return opened.read(MAX_FILE_BYTES + 1)
+        return "cannot be read as a file"
 
 
 def _against_manifest(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:

@@ -72,8 +72,8 @@ class _Writer:
                     yield f"- {self.line(item)}"
             case Table():
                 yield from self.table(block)
-            case Copy(label=label, text=text):
-                yield f"- {self.line(label)}"
+            case Copy(label=label, text=text, more=more):
+                yield f"- {self.line(label)}{more}"
                 yield ""
                 yield markdown_fence(text, indent="  ")
             case unknown:
@@ -95,10 +95,10 @@ class _Writer:
                 shown = text
             case Strong(text=text):
                 shown = f"**{text}**"
-            case Foreign(text=text):
-                shown = markdown_prose(text, in_table=in_table)
-            case Code(text=text):
-                shown = markdown_code(text, in_table=in_table)
+            case Foreign(text=text, more=more):
+                shown = markdown_prose(text, in_table=in_table) + more
+            case Code(text=text, more=more):
+                shown = markdown_code(text, in_table=in_table) + more
             case Link(label=label, url=url):
                 shown = self.link(label, url, in_table=in_table)
             case Ref(evidence=evidence):

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from inquest.destinations.shared.page import (
-    MAX_BLOCK_CHARS,
     Block,
     Bullets,
     Code,
@@ -20,7 +19,7 @@ from inquest.destinations.shared.page import (
     Spark,
     Table,
     code,
-    cut,
+    copy,
     foreign,
 )
 from inquest.destinations.shared.sparkline import said, shape_of
@@ -144,7 +143,7 @@ def _query(item: EvidenceItem) -> Copy:
         Plain(f" {moment(reach.start)} to {moment(reach.end)}, content "),
         Code(seen.digest),
     )
-    return Copy(label, cut(seen.expression or f"{seen.tool} (no expression)", MAX_BLOCK_CHARS, "report.json"))
+    return copy(label, seen.expression or f"{seen.tool} (no expression)")
 
 
 def _coverage_row(row: CoverageRow) -> tuple[Line, ...]:

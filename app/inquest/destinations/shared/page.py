@@ -16,6 +16,7 @@ MAX_INLINE_CHARS = 600
 """Of one foreign piece inside a line. A longer one is cut, and says where the whole of it is."""
 MAX_BLOCK_CHARS = 20_000
 """Of one foreign block."""
+REPORT_JSON = "report.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +35,18 @@ class Strong:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Prose from elsewhere: of an alert, a model, a source."""
+    """Prose from elsewhere: of an alert, a model, a source. `more` is ours: what of it is not shown here."""
 
     text: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text from elsewhere that is shown as it is: a query, a name, a log line."""
+    """Text from elsewhere that is shown as it is: a query, a name, a log line. `more` as in Foreign."""
 
     text: str
+    more: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +100,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A text to copy exactly, with a line that says what it is."""
+    """A text to copy exactly, with a line that says what it is. `more` as in Foreign."""
 
     label: Line
     text: str
+    more: str = ""
 
 
 Block = Paragraph | Bullets | Table | Copy
@@ -125,21 +129,24 @@ class Page:
     footer: tuple[Line, ...]
 
 
-def cut(text: str, limit: int, whole_in: str) -> str:
-    """Cut `text` to `limit` characters, and say how long it is and where the whole of it is."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}… [cut: {len(text)} characters, whole in {whole_in}]"
-
-
-def foreign(text: str, whole_in: str = "report.json") -> Foreign:
+def foreign(text: str, whole_in: str = REPORT_JSON) -> Foreign:
     """Give a foreign piece that is short enough for a line."""
-    return Foreign(cut(text, MAX_INLINE_CHARS, whole_in))
+    return Foreign(text[:MAX_INLINE_CHARS], _more(text, MAX_INLINE_CHARS, whole_in))
 
 
-def code(text: str, whole_in: str = "report.json") -> Code:
+def code(text: str, whole_in: str = REPORT_JSON) -> Code:
     """Give a code piece that is short enough for a line."""
-    return Code(cut(text, MAX_INLINE_CHARS, whole_in))
+    return Code(text[:MAX_INLINE_CHARS], _more(text, MAX_INLINE_CHARS, whole_in))
+
+
+def copy(label: Line, text: str, whole_in: str = REPORT_JSON) -> Copy:
+    """Give a block to copy that is short enough for a page."""
+    return Copy(label, text[:MAX_BLOCK_CHARS], _more(text, MAX_BLOCK_CHARS, whole_in))
+
+
+def _more(text: str, limit: int, whole_in: str) -> str:
+    """Say how much is not shown, and where the whole of it is; "" when all is shown."""
+    return "" if len(text) <= limit else f" (cut here: {len(text):,} characters in all, whole in {whole_in})"
 
 
 def joined(lines: list[Line], between: str) -> Line:
