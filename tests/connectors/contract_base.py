@@ -20,9 +20,10 @@ from tests.connectors.harness import (
     Harness,
     query_for,
 )
-from tests.fakes.loopback import Act, Handler, Loopback, loopback
+from tests.fakes.loopback import Act, Handler, Loopback, Reply, loopback
 
 LIMIT_S = 60.0
+LONG_RUN = 14
 SHORT = QueryBudget(timeout_ms=300)
 BROKEN: tuple[Json, ...] = (None, True, 7, -1.5, "x", [], {}, [[]], [{}], {"a": 1}, "\ud800")
 READABLE_FAILURES = (
@@ -87,6 +88,12 @@ def code(reading: Reading) -> FailureCode | str:
 def observed(reading: Reading) -> tuple[Observation, ...]:
     assert not isinstance(reading.outcome, Error), reading.outcome
     return reading.outcome.observations
+
+
+def words_shared(act: Act | Handler, hint: str) -> list[str]:
+    """List the runs of LONG_RUN characters of a scripted answer that a hint repeats: there must be none."""
+    body = act.body.decode("utf-8", "replace") if isinstance(act, Reply) else ""
+    return [body[at : at + LONG_RUN] for at in range(len(body) - LONG_RUN + 1) if body[at : at + LONG_RUN] in hint]
 
 
 def within_a_step(asked: tuple[datetime | None, datetime], wanted: Window, step_ms: int) -> bool:

@@ -26,6 +26,7 @@ from tests.connectors.contract_base import (
     code,
     observed,
     within_a_step,
+    words_shared,
 )
 from tests.connectors.harness import (
     CONTEXT,
@@ -181,6 +182,7 @@ class ReadingContract(Contract):
         assert bool(fake.seen) is fails.sent
         assert reading.exchanges == len(fake.seen) or wanted is FailureCode.TIMEOUT
         assert (reading.outcome.error.retry_after_ms is None) or wanted is FailureCode.RATE_LIMITED
+        assert words_shared(fails.act, reading.outcome.error.hint) == []
 
     async def test_partial_keeps_what_came_and_says_what_is_missing(self) -> None:
         fails = self.harness.partial()
