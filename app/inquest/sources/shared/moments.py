@@ -35,13 +35,11 @@ def read_rfc3339(written: object, warnings: list[str], name: str) -> datetime | 
     offset = timedelta()
     if found[9]:
         offset = timedelta(hours=int(found[10]), minutes=int(found[11])) * (-1 if found[9] == "-" else 1)
+    leap = int(second == _LEAP_SECOND)
+    microsecond = int((found[7] or "0").ljust(6, "0")[:6])
     try:
-        moment = datetime(
-            year, month, day, hour, minute, min(second, _LEAP_SECOND - 1), int((found[7] or "0").ljust(6, "0")[:6]),
-            tzinfo=timezone(offset),
-        )  # fmt: skip
+        moment = datetime(year, month, day, hour, minute, second - leap, microsecond, tzinfo=timezone(offset))
     except ValueError:
         warnings.append(f"{name} is no RFC 3339 time")
         return None
-    leap = timedelta(seconds=1) if second == _LEAP_SECOND else timedelta()
-    return (moment + leap).astimezone(UTC)
+    return (moment + timedelta(seconds=leap)).astimezone(UTC)
