@@ -59,7 +59,6 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return (
         st.builds("rate({})".format, RANGE)
         | st.builds("-{}".format, vector)
-        | st.builds("+{}".format, vector)
         | st.builds(lambda op, grouping, one: f"{op} {grouping} ({one})", st.sampled_from(["sum", "max", "COUNT"]), GROUPING, vector)
         | st.builds(lambda op, one: f"{op}({one})", st.sampled_from(["avg", "abs", "absent", "stddev"]), vector)
         | st.builds(lambda k, one: f"topk({k}, {one})", st.integers(1, 9), vector)

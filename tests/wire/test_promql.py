@@ -91,6 +91,7 @@ def test_no_value_ends_its_string(value: str) -> None:
         ('up{tenant="shop"}', 'up{tenant="shop"}'),
         ('rate(a{b!~"c"}[5m] offset 1m) / on (x) group_left (y) d', 'rate(a{b!~"c", tenant="shop"}[5m] offset 1m) / on (x) group_left (y) d{tenant="shop"}'),
         ("sum without () (rate(a[5m:1m] @ end()))", 'sum without () (rate(a{tenant="shop"}[5m:1m] @ end()))'),
+        ("+up", 'up{tenant="shop"}'),  # the package drops it, and it means nothing
         ("-1 * (up or vector(0)) ^ 2 # c", '-1 * (up{tenant="shop"} or vector(0)) ^ 2'),
         ("x{a=`\\d+`,}", 'x{a="\\\\d+", tenant="shop"}'),
         ('{"k8s.metric", "a.b"="c"} offset 1w', '{__name__="k8s.metric", "a.b"="c", tenant="shop"} offset 7d'),
