@@ -40,8 +40,8 @@ class Line(NamedTuple):
 
     def shown(self) -> str:
         """Give the line for a terminal: control characters of foreign text are made visible."""
-        text = f"{self.at:%H:%M:%S}  {self.what:<10} {self.text}"
-        return terminal(text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}…")
+        words = self.text if len(self.text) <= MAX_LINE_CHARS else f"{self.text[:MAX_LINE_CHARS]}…"
+        return f"{self.at:%H:%M:%S}  {self.what:<10} {terminal(words)}"
 
 
 def line_of(event: Event) -> Line | None:

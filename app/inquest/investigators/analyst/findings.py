@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.metric_names import metric_names
 from inquest.analysis.novelty import Novel, novel_templates
+from inquest.analysis.onset import SUSTAINED_POINTS
 from inquest.analysis.siblings import Role, limited_by, siblings
 from inquest.analysis.suspects import LIKELY, Suspect, suspects
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inquest.domain.investigation import ServiceGuess
+    from inquest.domain.signals import Point
     from inquest.domain.window import IncidentWindow
     from inquest.ports import LoopView
 
@@ -41,7 +43,7 @@ class Sign(NamedTuple):
 
 
 class Saturation(NamedTuple):
-    """A resource whose use reached its limit in the incident and had not before it."""
+    """A resource whose use reached its limit in the incident, first at `at_ms`, and had not before it."""
 
     used: Sign
     limit: Sign
@@ -162,15 +164,23 @@ def _saturations(signs: Sequence[Sign]) -> tuple[Saturation, ...]:
 
 
 def _saturated(used: Sign, limit: Sign) -> Saturation | None:
-    bound = {at: value for at, value in limit.course.points if value}
-    before = {at: value for at, value in limit.course.baseline if value}
-    full = [at for at, value in used.course.points if value is not None and at in bound and value >= FULL * bound[at]]
-    was_full = [
-        at for at, value in used.course.baseline if value is not None and at in before and value >= FULL * before[at]
-    ]
-    if not full or was_full or used.course.onset is None:
+    """Say whether the use reached the limit for SUSTAINED_POINTS samples in a row, and had not before."""
+    at = _first_full(used.course.points, limit.course.points)
+    if at is None or _first_full(used.course.baseline, limit.course.baseline) is not None:
         return None
-    return Saturation(used, limit, full[0])
+    return Saturation(used, limit, at)
+
+
+def _first_full(used: Sequence[Point], limit: Sequence[Point]) -> int | None:
+    """Give the time of the first of SUSTAINED_POINTS samples in a row at FULL of the limit or more."""
+    bound = {at: value for at, value in limit if value}
+    row: list[int] = []
+    for at, value in used:
+        full = value is not None and at in bound and value >= FULL * bound[at]
+        row = [*row, at] if full else []
+        if len(row) == SUSTAINED_POINTS:
+            return row[0]
+    return None
 
 
 def _novel(shown: Sequence[Exhibit], window: IncidentWindow) -> tuple[NovelLines, ...]:

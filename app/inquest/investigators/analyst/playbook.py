@@ -18,7 +18,7 @@ from inquest.domain.window import Window
 from inquest.investigators.analyst.exhibit import exhibits
 from inquest.investigators.analyst.findings import appraise
 from inquest.investigators.analyst.question import alert_expression, expression_in, service_matchers
-from inquest.investigators.analyst.tools import RANGE_TOOL, SERIES_TOOL
+from inquest.investigators.analyst.tools import RANGE_TOOL, RULES_TOOL, SERIES_TOOL
 from inquest.stages.gather_evidence.state import SEED_BATCH
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Ask = tuple[str, dict[str, "Json"]]
 def next_calls(view: LoopView) -> tuple[ToolCall, ...]:
     """Give the calls of the next turn; none when there is nothing more to ask."""
     offered = {tool.name for tool in view.tools}
-    steps = (_signal_close_up, _series_of_service, _siblings_close_up)
+    steps = (_signal_close_up, _rule_of_alert, _series_of_service, _siblings_close_up)
     asks = [ask for step in steps for ask in step(view) if ask[0] in offered]
     fresh = [ask for ask in asks if not _was_asked(view, *ask)]
     return tuple(
@@ -68,6 +68,13 @@ def _signal_close_up(view: LoopView) -> Iterator[Ask]:
     close = focus(view)
     if expression and close is not None and _close_ups(view, expression) == 0:
         yield RANGE_TOOL, {"expression": expression, **_range(close)}
+
+
+def _rule_of_alert(view: LoopView) -> Iterator[Ask]:
+    """Ask for the alert's rule as the source has it: what the alert says of itself is not evidence."""
+    facts = view.investigation.facts
+    if facts is not None and facts.alert_name:
+        yield RULES_TOOL, {"search": facts.alert_name}
 
 
 def _series_of_service(view: LoopView) -> Iterator[Ask]:

@@ -132,8 +132,8 @@ def _used_up(found: Findings, signal: Course) -> _Case:
     saturation = found.saturations[0]
     used, limit = saturation.used, saturation.limit
     claims = (*saturation_claims(saturation), *_sign_claims((used,)), *map(novel_claim, found.novel[:MAX_NOVEL]))
-    started = used.course.onset.at_ms if used.course.onset else saturation.at_ms
-    chain = [step(started, f"{used.course.subject} left its baseline.", used.course.cited)]
+    started = saturation.at_ms
+    chain = [step(started, f"{used.course.subject} reached {limit.metric}.", used.course.cited, limit.course.cited)]
     if signal.onset is not None:
         chain.append(
             step(max(signal.onset.at_ms, started), f"{signal.subject} was away from its baseline.", signal.cited)

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 RANGE_TOOL = "prometheus_query_range"
+RULES_TOOL = "prometheus_rules"
 SERIES_TOOL = "prometheus_series"
 JUDGE_TOOL = "judge"

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from inquest.investigators.analyst.findings import NovelLines, Saturation, SuspectChange
 
 MAX_FRAGMENT_CHARS = 160
+SIGNIFICANT_DIGITS = 4
 
 
 def rendered(claim: Claim) -> Claim:
     """Give `claim` with the sentence of its type."""
     return claim.model_copy(update={"text": render(claim)})
+
+
+def readable(value: float) -> float:
+    """Round to SIGNIFICANT_DIGITS: a claim is checked to the digits that it quotes."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 def onset_claims(course: Course) -> tuple[Claim, ...]:
@@ -31,7 +37,12 @@ def onset_claims(course: Course) -> tuple[Claim, ...]:
     cited = (course.cited,)
     onset = Onset(text="", citations=cited, subject=course.subject, at=at)
     change = Change(
-        text="", citations=cited, subject=course.subject, at=at, before=course.onset.before, after=course.onset.extreme
+        text="",
+        citations=cited,
+        subject=course.subject,
+        at=at,
+        before=readable(course.onset.before),
+        after=readable(course.onset.extreme),
     )
     return rendered(onset), rendered(change)
 
