@@ -109,6 +109,12 @@ class Harness(Protocol):
     cannot_fail_as: frozenset[FailureCode]
     """Codes that the vendor has no way to cause; only `cancelled` may be among them."""
 
+    own_statuses: Mapping[int, FailureCode]
+    """What a status says of this vendor where it is not what it says of every other."""
+
+    holds_no_text: frozenset[str]
+    """Tools whose answers pass on nothing that others wrote: counts of what there is."""
+
     def connect(self, grip: Grip) -> Connector:
         """Build the connector with the secret of `grip`, talking to `grip.url`."""
 

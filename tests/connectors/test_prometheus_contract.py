@@ -63,6 +63,8 @@ class PrometheusHarness:
     }
     post_paths = frozenset("/" + "/".join(path) for path in QUERY_ENDPOINTS)
     cannot_fail_as: frozenset[FailureCode] = frozenset()
+    own_statuses: Mapping[int, FailureCode] = {}
+    holds_no_text: frozenset[str] = frozenset()
 
     def connect(self, grip: Grip) -> Connector:
         config = PrometheusConfig(
