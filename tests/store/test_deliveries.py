@@ -93,9 +93,7 @@ async def sending(store: Store) -> AsyncIterator[Sending]:
 
 async def test_a_planned_revision_is_sent_by_one_owner_at_a_time(sending: Sending) -> None:
     sending.plan("received")
-    claims = await asyncio.gather(
-        *(sending.deliveries.claim(f"owner-{n}", TARGET, lease=LEASE) for n in range(8))
-    )
+    claims = await asyncio.gather(*(sending.deliveries.claim(f"owner-{n}", TARGET, lease=LEASE) for n in range(8)))
     assert len([claim for claim in claims if claim is not None]) == 1
 
 

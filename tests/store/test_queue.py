@@ -1,0 +1,183 @@
+"""The engine behind its port, on real Postgres."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from procrastinate.exceptions import ConnectorException
+
+from inquest.errors import InvariantBroken
+from inquest.store.queue import ProcrastinateEngine, ProcrastinateQueue
+from tests.store.builders import Store
+from tests.waiting import until
+
+
+class Rings:
+    """What an engine called for; each call waits while `held` is clear."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.ended: list[str] = []
+        self.held = asyncio.Event()
+        self.held.set()
+
+    async def on_ring(self, ring_id: str) -> None:
+        self.heard.append(ring_id)
+        await self.held.wait()
+        self.ended.append(ring_id)
+
+
+async def _nothing() -> None:
+    return None
+
+
+def engine(
+    store: Store, *, grace_s: float = 5.0, upkeep: Callable[[], Awaitable[object]] = _nothing
+) -> ProcrastinateEngine:
+    return ProcrastinateEngine(store.database.url, grace_s=grace_s, upkeep=upkeep)
+
+
+@asynccontextmanager
+async def serving(
+    store: Store, rings: Rings, *, slots: int = 4, grace_s: float = 5.0
+) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(engine(store, grace_s=grace_s).serve("investigations", rings.on_ring, slots=slots))
+    try:
+        await until(lambda: listeners(store))
+        yield task
+    finally:
+        rings.held.set()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def listeners(store: Store) -> list[int]:
+    rows = store.look(
+        "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        " and query ilike 'listen %%investigations%%'"
+    )
+    return [row["pid"] for row in rows]
+
+
+def jobs(store: Store) -> int:
+    (row,) = store.look(
+        "select count(*) as n from procrastinate.procrastinate_jobs where queue_name = 'investigations'"
+    )
+    count: int = row["n"]
+    return count
+
+
+async def wake(store: Store, *ids: str) -> None:
+    async with store.database.transaction() as tx:
+        for ring_id in ids:
+            await ProcrastinateQueue().wake(tx, ring_id)
+
+
+async def test_a_committed_ring_is_heard_with_its_id_and_leaves_no_row(store: Store) -> None:
+    rings = Rings()
+    async with serving(store, rings):
+        await wake(store, "inv-1")
+        await until(lambda: rings.ended == ["inv-1"] and jobs(store) == 0)
+
+
+async def test_a_ring_that_is_rolled_back_is_never_heard(store: Store) -> None:
+    with pytest.raises(RuntimeError, match="rolled back"):
+        async with store.database.transaction() as tx:
+            await ProcrastinateQueue().wake(tx, "inv-1")
+            raise RuntimeError("rolled back")
+    assert jobs(store) == 0
+
+
+async def test_a_ring_needs_the_callers_transaction(store: Store) -> None:
+    with pytest.raises(InvariantBroken):
+        await ProcrastinateQueue().wake(None, "inv-1")
+
+
+async def test_a_job_carries_one_id_and_no_lock(store: Store) -> None:
+    await wake(store, "inv-1")
+    (job,) = store.look("select * from procrastinate.procrastinate_jobs")
+    assert (job["queue_name"], job["task_name"], job["args"]) == ("investigations", "investigate", {"id": "inv-1"})
+    assert (job["lock"], job["queueing_lock"]) == (None, None)
+
+
+async def test_no_more_rings_are_taken_than_there_are_slots(store: Store) -> None:
+    rings = Rings()
+    rings.held.clear()
+    await wake(store, "inv-1", "inv-2", "inv-3")
+    async with serving(store, rings, slots=2):
+        await until(lambda: len(rings.heard) == 2)
+        (todo,) = store.look(
+            "select args from procrastinate.procrastinate_jobs where status = 'todo' and task_name = 'investigate'"
+        )
+        assert todo["args"] == {"id": "inv-3"}
+        rings.held.set()
+        await until(lambda: len(rings.ended) == 3)
+
+
+async def test_a_call_that_raises_is_rung_for_no_more_and_the_next_one_is_heard(store: Store) -> None:
+    heard: list[str] = []
+
+    async def on_ring(ring_id: str) -> None:
+        heard.append(ring_id)
+        if ring_id == "bad":
+            raise ValueError(ring_id)
+
+    rings = Rings()
+    rings.on_ring = on_ring  # type: ignore[method-assign]
+    async with serving(store, rings):
+        await wake(store, "bad", "good")
+        await until(lambda: set(heard) == {"bad", "good"} and jobs(store) == 0)
+    assert sorted(heard) == ["bad", "good"]
+
+
+async def test_cancelled_it_takes_no_more_rings_and_waits_for_the_calls_that_run(store: Store) -> None:
+    rings = Rings()
+    rings.held.clear()
+    async with serving(store, rings) as task:
+        await wake(store, "inv-1")
+        await until(lambda: rings.heard)
+        task.cancel()
+        await until(lambda: not listeners(store))
+        await wake(store, "inv-2")
+        assert not task.done()
+        rings.held.set()
+        await asyncio.wait({task})
+    assert (rings.heard, rings.ended, task.cancelled()) == (["inv-1"], ["inv-1"], True)
+
+
+async def test_its_listener_survives_the_loss_of_its_connection(store: Store) -> None:
+    rings = Rings()
+    async with serving(store, rings) as task:
+        (lost,) = listeners(store)
+        store.look("select pg_terminate_backend(%s)", lost)
+        await until(lambda: set(listeners(store)) - {lost})
+        await wake(store, "inv-1")
+        await until(lambda: rings.ended == ["inv-1"])
+        assert not task.done()
+
+
+async def test_queue_tables_that_are_wiped_end_it_so_that_it_is_served_again(store: Store) -> None:
+    task = asyncio.create_task(engine(store).serve("investigations", Rings().on_ring, slots=4))
+    await until(lambda: listeners(store))
+    wipe = "truncate procrastinate.procrastinate_jobs, procrastinate.procrastinate_workers cascade"
+    await asyncio.to_thread(store.look, wipe)  # it waits for locks that this event loop may hold
+    await wake(store, "inv-1")
+    await until(task.done)
+    assert isinstance(task.exception(), ConnectorException)
+
+
+async def test_the_periodic_task_keeps_house(store: Store) -> None:
+    kept = asyncio.Event()
+
+    async def upkeep() -> None:
+        kept.set()
+
+    made = engine(store, upkeep=upkeep)
+    task = asyncio.create_task(made.serve("deliveries", Rings().on_ring, slots=2))
+    async with asyncio.timeout(20):
+        await kept.wait()  # the occurrence of the minute that has begun is deferred at the start
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
