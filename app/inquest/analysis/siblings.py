@@ -80,7 +80,7 @@ def siblings(series: Iterable[Labels], matchers: Labels) -> tuple[Sibling, ...]:
     found = [
         sibling
         for metric in sorted(labels_of)
-        if metric and not _SKIPPED.match(metric)
+        if metric and not _SKIPPED.search(metric)
         for sibling in _ask(metric, labels_of[metric], matchers)
     ]
     used = [one.metric for one in found if one.role is Role.SATURATION]

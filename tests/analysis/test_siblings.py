@@ -1,0 +1,92 @@
+"""Which metrics of a service are asked, and how."""
+
+from __future__ import annotations
+
+import promql_parser
+import pytest
+
+from inquest.analysis.siblings import MAX_SIBLINGS, Role, limited_by, role_of, siblings
+
+CHECKOUT = {"namespace": "shop", "service": "checkout"}
+
+
+def series(metric: str, **labels: str) -> dict[str, str]:
+    return {"__name__": metric, **CHECKOUT, **labels}
+
+
+@pytest.mark.parametrize(
+    ("metric", "role"),
+    [
+        ("db_pool_connections_in_use", Role.SATURATION),
+        ("db_pool_connections_max", Role.LIMIT),
+        ("process_resident_memory_bytes", Role.SATURATION),
+        ("http_requests_total", Role.TRAFFIC),
+        ("http_request_duration_seconds_bucket", Role.LATENCY),
+        ("response_size_bytes_bucket", Role.OTHER),
+        ("payment_errors_total", Role.ERRORS),
+        ("kube_pod_container_status_restarts_total", Role.RESTARTS),
+        ("kafka_consumer_lag", Role.SATURATION),
+        ("build_number", Role.OTHER),
+    ],
+)
+def test_a_metric_tells_by_the_words_of_its_name(metric: str, role: Role) -> None:
+    assert role_of(metric) is role
+
+
+def test_every_expression_is_promql_about_the_service_alone() -> None:
+    found = siblings(
+        [
+            series("http_requests_total", status="200"),
+            series("http_request_duration_seconds_bucket", le="1"),
+            series("db_pool_connections_in_use"),
+            series("db_pool_connections_max"),
+        ],
+        CHECKOUT,
+    )
+
+    where = '{namespace="shop", service="checkout"}'
+    assert [(one.role, one.expression) for one in found] == [
+        (Role.SATURATION, f"max(db_pool_connections_in_use{where})"),
+        (Role.LIMIT, f"min(db_pool_connections_max{where})"),
+        (Role.ERRORS, 'sum(rate(http_requests_total{namespace="shop", service="checkout", status=~"5.."}[2m]))'),
+        (Role.TRAFFIC, f"sum(rate(http_requests_total{where}[2m]))"),
+        (
+            Role.LATENCY,
+            f"histogram_quantile(0.99, sum by (le) (rate(http_request_duration_seconds_bucket{where}[2m])))",
+        ),
+    ]
+    for one in found:
+        promql_parser.parse(one.expression)
+
+
+def test_a_limit_is_asked_only_where_something_of_its_kind_is_used() -> None:
+    assert siblings([series("http_max_header_bytes"), series("queue_limit")], CHECKOUT) == ()
+
+
+def test_prometheus_own_series_and_recorded_results_are_no_siblings() -> None:
+    names = ["up", "ALERTS", "scrape_duration_seconds", "job:errors:ratio", "app_info", "latency_sum", ""]
+
+    assert siblings([series(name) for name in names], CHECKOUT) == ()
+
+
+def test_the_most_telling_come_first_and_the_number_is_bounded() -> None:
+    found = siblings([series(f"thing_{i}") for i in range(50)] + [series("worker_threads")], CHECKOUT)
+
+    assert len(found) == MAX_SIBLINGS
+    assert found[0].metric == "worker_threads"
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "bounded"),
+    [
+        (
+            "db_pool_connections_max",
+            ["db_pool_connections_in_use", "db_pool_wait_seconds"],
+            "db_pool_connections_in_use",
+        ),
+        ("max_open_files", ["process_open_fds"], None),
+        ("memory_limit", [], None),
+    ],
+)
+def test_a_limit_bounds_what_shares_its_beginning(limit: str, used: list[str], bounded: str | None) -> None:
+    assert limited_by(limit, used) == bounded
