@@ -128,6 +128,18 @@ def test_a_series_too_long_to_show_keeps_its_first_points() -> None:
     assert made.observation.truncation.kept_items == 1
 
 
+def test_labels_beside_points_are_redacted_and_points_are_kept() -> None:
+    made = seen(
+        Matrix(step_ms=1000, series=(Series(labels={"pod": f"x {SECRET}"}, points=((0, -0.0), (1, None), (2, 1e-7))),))
+    )
+    found = signal_content.validate_json(made.content)
+
+    assert isinstance(found, Matrix)
+    assert found.series[0].labels == {"pod": "x [redacted-configured]"}
+    assert found.series[0].points == ((0, 0.0), (1, None), (2, 1e-7))
+    assert content_bytes(made.observation.content) == made.content
+
+
 def test_the_expression_is_redacted_too() -> None:
     made = observe(logs(), asked(expression=f'{{app="{SECRET}"}}'), Redactor([SECRET]))
     assert made.observation.expression == '{app="[redacted-configured]"}'

@@ -1,4 +1,7 @@
-"""Cutting a JSON value to a number of bytes so that it is a whole JSON value again."""
+"""Cutting a JSON value to a number of bytes so that it is a whole JSON value again.
+
+The work is in proportion to the room, not to the value: what is far too large is not measured to its end.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def fit(value: Json, room: int) -> Json:
     Lists lose their last members, texts their last characters; an object keeps its names while they fit,
     and its largest members are cut first.
     """
-    if size_of(value) <= room:
+    if _size_up_to(value, room) <= room:
         return value
     match value:
         case list():
@@ -35,7 +38,31 @@ def fit(value: Json, room: int) -> Json:
 
 def cut_text(text: str, room: int) -> str:
     """Give the beginning of `text` that fits into `room` bytes of UTF-8, whole characters only."""
-    return text.encode("utf-8")[:room].decode("utf-8", "ignore")
+    return text[:room].encode("utf-8")[:room].decode("utf-8", "ignore")
+
+
+def _size_up_to(value: Json, limit: int) -> int:
+    """Count the canonical bytes of `value`; once over `limit`, give any number over it."""
+    match value:
+        case str() if len(value) > limit:
+            return limit + 1
+        case list():
+            size = len("[]") + max(0, len(value) - 1)
+            for item in value:
+                if size > limit:
+                    break
+                size += _size_up_to(item, limit - size)
+            return size
+        case dict():
+            size = len("{}") + max(0, 2 * len(value) - 1)
+            for name, item in value.items():
+                if size > limit:
+                    break
+                size += size_of(name)
+                size += _size_up_to(item, limit - size)
+            return size
+        case _:
+            return size_of(value)
 
 
 def _fit_list(items: list[Json], room: int) -> list[Json]:
@@ -43,12 +70,12 @@ def _fit_list(items: list[Json], room: int) -> list[Json]:
     used = len("[]")
     for item in items:
         comma = 1 if kept else 0
-        size = size_of(item)
-        if used + comma + size <= room:
+        left = room - used - comma
+        size = _size_up_to(item, left)
+        if size <= left:
             kept.append(item)
             used += comma + size
             continue
-        left = room - used - comma
         if left >= MIN_PART_BYTES and isinstance(item, list | dict | str):
             kept.append(fit(item, left))
         break
@@ -57,12 +84,12 @@ def _fit_list(items: list[Json], room: int) -> list[Json]:
 
 def _fit_object(members: dict[str, Json], room: int) -> dict[str, Json]:
     """Give the small members whole and cut the large ones; a name without room for an empty value goes."""
+    sizes = {name: _size_up_to(item, room) for name, item in members.items()}
     frames = {name: size_of(name) + len(":") + len(",") for name in members}
-    by_size = sorted(members, key=lambda name: (size_of(members[name]), name))
     kept: dict[str, Json] = {}
     left = room - len("{}")
     later = sum(frames.values()) + len(frames) * len("[]")
-    for name in by_size:
+    for name in sorted(members, key=lambda name: (sizes[name], name)):
         later -= frames[name] + len("[]")
         own = left - frames[name] - later
         if own < MIN_PART_BYTES:

@@ -14,7 +14,7 @@ from typing import Literal
 from inquest.domain.canonical import canonical_json, digest_of, normalise
 from inquest.domain.failure import Failure
 from inquest.domain.observation import Content, Context, Observation, Query, Truncation
-from inquest.domain.signals import Other, SignalContent
+from inquest.domain.signals import Matrix, Other, SignalContent
 from inquest.domain.tool import ToolSpec
 from inquest.domain.value import Json
 from inquest.wire.fitting import cut_text, fit, size_of
@@ -71,7 +71,7 @@ def observe(
     content: SignalContent, asked: Asked, redactor: Redactor, *, error: Failure | None = None, cut: bool = False
 ) -> Observed:
     """Make the observation of `content`. `cut`: the transport's cap ended the reading, the rest is unknown."""
-    tree = normalise(redactor.tree(sanitised(content.model_dump(mode="json"))))
+    tree = _safe_tree(content, redactor)
     full = canonical_json(tree)
     shown, truncation = _shown(content, tree, asked, full)
     whole = shown == _body(content, tree)
@@ -95,6 +95,22 @@ def observe(
         error=error,
     )
     return Observed(observation, full)
+
+
+def _safe_tree(content: SignalContent, redactor: Redactor) -> Json:
+    """Give the content's tree, sanitised, redacted and normalised.
+
+    The points of a matrix are numbers only and by far the most of it; they are not looked through for text.
+    """
+    if not isinstance(content, Matrix):
+        return normalise(redactor.tree(sanitised(content.model_dump(mode="json"))))
+    bare = content.but(series=tuple(series.but(points=()) for series in content.series))
+    tree = normalise(redactor.tree(sanitised(bare.model_dump(mode="json"))))
+    if isinstance(tree, dict) and isinstance(listed := tree["series"], list):
+        for series, own in zip(listed, content.series, strict=True):
+            if isinstance(series, dict):
+                series["points"] = [[*point] for point in own.points]
+    return tree
 
 
 def content_bytes(content: Content) -> bytes:

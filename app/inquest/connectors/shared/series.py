@@ -8,6 +8,7 @@ from inquest.connectors.shared.reading import Drift, Unreadable, labels, rows
 from inquest.domain.signals import Matrix, Series
 from inquest.domain.value import Json
 
+MAX_SECONDS = 253_402_300_799
 _NUMBER_CHARS = frozenset("0123456789+-.eEINFinfaN")
 
 
@@ -51,8 +52,8 @@ def pair(found: Json) -> tuple[Json, Json]:
 
 
 def moment_ms(found: Json) -> int:
-    """Read seconds since 1970 as whole milliseconds."""
-    if isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found):
+    """Read seconds since 1970 as whole milliseconds, up to the year 9999."""
+    if isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= MAX_SECONDS:
         return round(found * 1000)
     msg = "a time of the answer is no number"
     raise Unreadable(msg)
