@@ -49,6 +49,11 @@ WRITTEN: dict[str, st.SearchStrategy[tuple[str, str]]] = {
     "npm": st.builds(lambda s: (f"npm_{s}",) * 2, alnum(36, 36)),
     "vault": st.builds(lambda s: (f"hvs.{s}",) * 2, alnum(24, 90)),
     "grafana": st.builds(lambda s, h: (f"glsa_{s}_{h}",) * 2, alnum(32, 32), run(HEX, 8, 8)),
+    "twilio": st.builds(lambda s: (f"SK{s}",) * 2, run(HEX, 32, 32)),
+    "square": st.builds(lambda s: (f"sq0csp-{s}",) * 2, alnum(43, 43)),
+    "mailchimp": st.builds(lambda s: (f"{s}-us12",) * 2, run(HEX, 32, 32)),
+    "artifactory": st.builds(lambda s: (f"AKCp{s}",) * 2, alnum(60, 70)),
+    "discord": st.builds(lambda a, b, c: (f"M{a}.{b}.{c}",) * 2, alnum(23, 25), alnum(6, 6), alnum(27, 27)),
     "sendgrid": st.builds(lambda a, b: (f"SG.{a}.{b}",) * 2, alnum(22, 22), alnum(43, 43)),
     "telegram": st.builds(lambda s: (f"123456789:AA{s}",) * 2, alnum(33, 33)),
     "pem": st.builds(
@@ -252,6 +257,7 @@ def cpu_limit() -> Iterator[None]:
 
 
 HOSTILE = [
+    "M" + "a" * 24 + ".", "0123456789abcdef" * 2 + "-", "sq0aaa-", "AKCp",
     "eyJ-", "eyJ.", "a.", "://a:", "://", "@", "password=", 'password="', "password:", "token", "-----BEGIN PRIVATE KEY-----",
     "-", "--a", "--password ", "bearer ", "bearer a", "basic aaaaaa", "glpat-.", "xoxb-", "$2b$", "$5$", "AKIA", "sk-", "SG.",
     "cookie:", "cookie: x", "authorization:", "?sig=", "'", '\\"', "password '", "1:AA", "A", " ", "\n", "(", "\t=", "h\n",

@@ -124,6 +124,17 @@ TOKEN_FORMATS: tuple[SecretFormat, ...] = (
         ),
     ),
     SecretFormat(
+        "vendor-key",
+        ("sk", "sq0", "-us", "akcp", "."),
+        _tokens(
+            r"SK[0-9a-f]{32}(?![0-9a-f])",  # Twilio
+            r"sq0[a-z]{3}-[A-Za-z0-9_-]{20,}+",  # Square
+            r"[0-9a-f]{32}-us\d{1,2}(?!\d)",  # Mailchimp
+            r"AKCp[A-Za-z0-9]{10,}+",  # Artifactory
+            r"[MNO][A-Za-z0-9_-]{23,27}+\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+",  # Discord
+        ),
+    ),
+    SecretFormat(
         "sendgrid-key", ("sg.",), _tokens(r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+", left=r"A-Za-z0-9_.-")
     ),
     SecretFormat("telegram-token", (":aa",), _tokens(r"\d{8,10}:AA[A-Za-z0-9_-]{32,}+", left="A-Za-z0-9")),
