@@ -28,7 +28,7 @@ from inquest.scenarios.promql.parse import parse
 from inquest.scenarios.promql.samples import Samples
 from tests.scenarios.real_prometheus import needs_prometheus, running_prometheus
 
-SEEDS = (0, 1, 2, 3)
+SEEDS = (0, 1, 2)
 MINUTE = timedelta(minutes=1)
 RATIO = (
     'sum(rate(http_requests_total{{service="{0}",status=~"5.."}}[2m]))'
@@ -130,7 +130,8 @@ def test_the_victim_suffers_later_than_the_culprit_and_the_others_not_at_all(see
     checkout, frontend = crosses("checkout"), crosses("frontend")
     assert checkout is not None
     assert frontend is not None
-    assert epoch_ms(began) <= checkout < frontend
+    assert epoch_ms(began) <= checkout
+    assert frontend - checkout >= 30_000
     assert (crosses("payments"), crosses("search")) == (None, None)
 
 

@@ -127,6 +127,12 @@ def test_an_instant_metric_query_is_a_vector() -> None:
     )
 
 
+def test_a_count_at_a_later_time_holds_no_line_that_is_not_written_yet() -> None:
+    asked = ("query", 'count_over_time({app="other"}[1h])'), ("time", str(NOW_S + 600))
+    (one,) = found(get("query", *asked))["data"]["result"]
+    assert one["value"] == [NOW_S + 600, "1"]
+
+
 def test_labels_values_and_series_are_those_of_streams_with_lines_in_the_range() -> None:
     assert found(get("labels")) == {"status": "success", "data": ["app", "pod"]}
     assert found(get("label/pod/values", ("query", '{app="shop"}')))["data"] == ["a", "b"]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from inquest.errors import ConfigurationError
 from inquest.scenarios import bounds
 from inquest.scenarios.catalogue import open_scenario
 from inquest.scenarios.pack.changes import Changes
-from inquest.scenarios.pack.format import MetricMetadata, Scenario, Truth
+from inquest.scenarios.pack.format import Header, MetricMetadata, Scenario, Truth
+from inquest.scenarios.pack.locate import parsed_yaml
 from inquest.scenarios.pack.read import read_folder
 from inquest.scenarios.pack.rules import AlertingRule, RuleGroup
 from inquest.scenarios.pack.write import write_folder
@@ -125,6 +128,13 @@ def test_bytes_that_are_not_utf_8_are_named(folder: Path) -> None:
     (folder / "logs.jsonl").write_bytes(b"\xff")
     with pytest.raises(ConfigurationError, match=r"logs.jsonl: byte 0 is not UTF-8"):
         read_folder(folder)
+
+
+def test_the_example_of_the_reference_page_is_a_scenario() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "scenarios.md").read_text()
+    block = page.partition("**scenario.yaml**")[2].partition("\n\n")[2].partition("**alert.json**")[0]
+    header = parsed_yaml(textwrap.dedent(block), "scenarios.md", Header)
+    assert (header.name, header.clock.ends_at - header.clock.anchor) == ("checkout_pool", timedelta(seconds=90))
 
 
 def test_a_name_that_is_neither_built_in_nor_a_folder_says_what_is_known(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from inquest.domain.value import epoch_ms
 from inquest.scenarios.pack.changes import Changes
 from inquest.scenarios.pack.format import Scenario
 from inquest.scenarios.pack.shift import anchored_at, ending_at, moved, moved_json
+from inquest.scenarios.promql.samples import Series
 from tests.scenarios.builders import NOW, gauge, scenario, stream
 from tests.scenarios.gitlab.test_api import PROJECT
 
@@ -44,6 +45,13 @@ def recorded() -> Scenario:
 def test_a_text_that_is_a_time_is_moved_in_its_own_form(text: str, by: timedelta, expected: str) -> None:
     assert moved_json(text, by) == expected
     assert moved_json({"a": [text, 1, None]}, by) == {"a": [expected, 1, None]}
+
+
+def test_staleness_moves_with_the_samples() -> None:
+    one = gauge("g", {-60: 1.0})
+    ended = Series(one.labels, one.times, one.values, (one.times[0] + 15_000,))
+    after = moved(scenario(series=[ended]), timedelta(seconds=5))
+    assert after.series[0].stale == (one.times[0] + 20_000,)
 
 
 def test_the_alert_keeps_its_bytes_but_for_its_times() -> None:

@@ -168,6 +168,18 @@ def test_a_rule_is_in_the_state_that_the_samples_put_it_in(began: int, state: st
     assert result(server.answer(request("/api/v1/alerts")))["alerts"] == rule["alerts"]
 
 
+def test_an_alert_whose_condition_ended_is_gone() -> None:
+    ended = gauge("errors", {at: 9.0 if -300 <= at < -60 else 1.0 for at in range(-600, 1, 15)})
+    rule = result(api(ended, groups=(ERRORS,)).answer(request("/api/v1/rules")))["groups"][0]["rules"][0]
+    assert (rule["state"], rule["alerts"]) == ("inactive", [])
+
+
+def test_an_alert_is_active_since_its_condition_began_for_the_last_time() -> None:
+    twice = gauge("errors", {at: 9.0 if at < -300 or at >= -30 else 1.0 for at in range(-600, 1, 15)})
+    (alert,) = result(api(twice, groups=(ERRORS,)).answer(request("/api/v1/alerts")))["alerts"]
+    assert (alert["state"], alert["activeAt"]) == ("pending", "2026-03-01T11:59:30.000Z")
+
+
 def test_a_firing_alert_shows_since_when_it_is_active_and_its_filled_in_annotations() -> None:
     (alert,) = result(api(errors_since(-90), groups=(ERRORS,)).answer(request("/api/v1/alerts")))["alerts"]
 
