@@ -7,11 +7,13 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import LiteralString
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inquest.domain.alert import Alert, AlertStatus
+from tests.store.builders import eventually
 from tests.store.door import MORNING, Door, arrival, firing, intake, named, resolved
 
 MINUTE = timedelta(minutes=1)
@@ -176,6 +178,27 @@ async def test_peers_that_post_the_same_group_at_once_open_one_investigation(doo
         assert door.accounts(f"w{round_}") == {"accepted": 41, "opened": 1, "joined": 5, "duplicate": 35}
     for broken, query in INVARIANTS.items():
         assert door.rows(query) == [], broken
+
+
+async def test_peers_that_wake_a_group_at_once_open_its_next_episode_once(door: Door) -> None:
+    await door.post(firing())
+    await door.post(resolved())
+    door.pass_time(20 * MINUTE)
+    door.sweep()
+    waiting = (
+        "select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(door.conninfo) as other:
+        other.execute("select 1 from inquest.alert_group for update")
+        peers = [asyncio.create_task(door.post(firing(pod=pod))) for pod in "ab"]
+
+        async def both_wait() -> bool | None:
+            return door.column(waiting) == [2] or None
+
+        await eventually(both_wait)
+    first, second = await asyncio.gather(*peers)
+
+    assert sorted([*first, *second]) == ["joined", "opened"]
 
 
 async def test_posts_that_hold_several_groups_in_any_order_do_not_deadlock(door: Door) -> None:
