@@ -32,7 +32,9 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8417, ge=0, le=65_535)
     url: str | None = None
-    """A running service, for `investigate` and `try`."""
+    """A running service: `investigate` posts there instead of starting everything in its own process."""
+    intake_token: SecretStr | None = None
+    """The bearer token of the intake at `url`."""
     operator_token: SecretStr | None = None
     operator_token_file: Path | None = None
     concurrency: int = Field(default=4, ge=1, le=64)

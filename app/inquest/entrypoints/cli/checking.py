@@ -47,8 +47,8 @@ def replay(settings: Settings, investigation: str, *, as_json: bool) -> int:
     """Rebuild an investigation from its journal and contents; say the first difference, or that there is none."""
 
     async def read(database: Database) -> tuple[str, int, str]:
-        workspace = await following.find(database, investigation)
-        journal = PostgresJournal(database, workspace)
+        found_at = await following.find(database, investigation)
+        journal = PostgresJournal(database, found_at.workspace)
         chronicle = await journal.load(investigation)
         contents = await journal.content(contents_wanted(chronicle))
         found = rebuild_and_compare(chronicle, contents)

@@ -129,7 +129,7 @@ def investigate(
     follow: Annotated[bool, typer.Option("--follow", help="Print a line a step.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Investigate one alert and print the report.
+    """Investigate one alert and print the report: in this process, or at INQUEST_URL where that is set.
 
     Exits 0: cause, healthy or noise. 1: inconclusive or contributing only. 2: failed. 3: configuration or
     usage. 4: degraded. 5: cancelled.
@@ -156,14 +156,13 @@ def list_investigations(
 def show(
     investigation: Annotated[str, typer.Argument(help="Id of an investigation.")],
     *,
-    config: Config = None,
     follow: Annotated[bool, typer.Option("--follow", help="Print a line a step until it ends.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Show an investigation and its report."""
     from inquest.entrypoints.cli.showing import show_one as do
 
-    return do(_settings(), config, investigation, follow=follow, as_json=as_json)
+    return do(_settings(), investigation, follow=follow, as_json=as_json)
 
 
 @app.command()

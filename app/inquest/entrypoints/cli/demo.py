@@ -114,8 +114,8 @@ async def _play(stage: Stage, home: Home, backend: RecordedBackend, *, as_json: 
         typer.echo(f"Alertmanager's post is accepted: investigation {investigation_id}\n")
     database = Database(home.url, pool_size=2)
     try:
-        say = following.print_json if as_json else following.print_line
-        followed = await following.follow(database, "default", investigation_id, say)
+        watched = following.AtDatabase(database, "default", investigation_id)
+        followed = await following.follow(watched, following.sayer(follow=not as_json, as_json=False))
         await following.when_delivered(database, investigation_id, timeout_s=DELIVERY_PATIENCE_S)
     finally:
         await database.aclose()
@@ -192,7 +192,7 @@ def _configuration(backend: RecordedBackend) -> str:
 
 def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> int:
     """Compare with the truth, verify the folder, and say where it lies."""
-    folder = stage.reports / played.followed.row.identity.run_id
+    folder = stage.reports / played.followed.id
     verified = verify_path(folder)
     newest = folder / (folder / "latest").read_text(encoding="utf-8").strip()
     report = Report.model_validate_json(json.dumps(json.loads((newest / "report.json").read_bytes())["report"]))

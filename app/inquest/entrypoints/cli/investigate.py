@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import typer
@@ -16,9 +17,9 @@ from inquest.domain.canonical import digest_of
 from inquest.domain.intake import Accepted, Arrival, IntakeConfig
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.place import load_configuration
+from inquest.entrypoints.cli.remote import investigate_remotely
 from inquest.entrypoints.cli.showing import terminal_markdown
 from inquest.entrypoints.http.bodies import MAX_BODY_BYTES
-from inquest.entrypoints.http.investigations import shown
 from inquest.errors import ConfigurationError, NotFound
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.intake import accept
@@ -34,6 +35,8 @@ def investigate(
 ) -> int:
     """Take the alert in, investigate it, print the report; the exit code says how it ended."""
     raw = _read(body)
+    if settings.url is not None:
+        return asyncio.run(investigate_remotely(settings, raw, intake, follow=follow, as_json=as_json))
     configure_telemetry(settings.model_copy(update={"log_level": "error", "log_format": "console"}))
     configuration, base = load_configuration(settings, config)
     if follow and not as_json:
@@ -75,24 +78,29 @@ async def _run(process: Process, raw: bytes, intake: str | None, *, follow: bool
         intake=config, ceilings=workspace.ceilings, post=post, body=raw, body_digest=digest_of(raw), remote="cli"
     )
     accepted = await accept(arrival, intake=PostgresIntake(process.database), ids=RandomIds())
-    investigation_id = _opened(accepted, post.quarantine)
+    watched = following.AtDatabase(process.database, workspace.name, _opened(accepted, post.quarantine))
+    async with _working(process):
+        ended = await following.follow(watched, following.sayer(follow=follow, as_json=as_json))
+        delivered = await following.when_delivered(process.database, ended.id, timeout_s=DELIVERY_PATIENCE_S)
+    if as_json:
+        typer.echo(json.dumps({**ended.row, "degraded": ended.degraded, "delivered": delivered}))
+    else:
+        await _print_report(process, workspace.name, ended.id, delivered)
+    return ended.exit
+
+
+@contextlib.asynccontextmanager
+async def _working(process: Process) -> AsyncIterator[None]:
+    """Run a worker of this process's own, and drain it at the end."""
     stop = asyncio.Event()
-    tasks = [asyncio.ensure_future(watch_health(process)), asyncio.ensure_future(build_worker(process).run(stop))]
-    say = following.print_json if as_json else following.print_line
+    watching = asyncio.ensure_future(watch_health(process))
+    working = asyncio.ensure_future(build_worker(process).run(stop))
     try:
-        ended = await following.follow(process.database, workspace.name, investigation_id, say if follow else _quietly)
-        delivered = await following.when_delivered(process.database, investigation_id, timeout_s=DELIVERY_PATIENCE_S)
+        yield
     finally:
         stop.set()
-        tasks[0].cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-    if as_json:
-        typer.echo(json.dumps({**shown(ended.row), "degraded": ended.degraded, "delivered": delivered}))
-    else:
-        await _print_report(process, workspace.name, investigation_id, delivered)
-    return ended.exit
+        watching.cancel()
+        await asyncio.gather(watching, working, return_exceptions=True)
 
 
 async def _print_report(process: Process, workspace: str, investigation_id: str, delivered: dict[str, str]) -> None:
@@ -100,10 +108,6 @@ async def _print_report(process: Process, workspace: str, investigation_id: str,
         typer.echo(terminal_markdown(await process.reporting.form(workspace, investigation_id, "md")))
     for destination, reference in delivered.items():
         typer.echo(f"{destination}: {reference or 'not delivered'}")
-
-
-def _quietly(_event: object) -> None:
-    """Say nothing."""
 
 
 def _intake(process: Process, name: str | None) -> IntakeConfig:

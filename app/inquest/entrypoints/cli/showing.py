@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -11,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from inquest.bootstrap.home import open_home
-from inquest.bootstrap.processes import open_process
+from inquest.bootstrap.processes import Process, open_process
 from inquest.configuration.sections import Configuration, WorkspaceSection
 from inquest.destinations.shared.escape import terminal
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.entrypoints.http.investigations import shown
+from inquest.errors import NotFound
 from inquest.settings import Settings
 from inquest.store.database import Database
 from inquest.store.investigations import Filters, InvestigationRow, PostgresInvestigations
@@ -50,50 +52,40 @@ def show_list(settings: Settings, workspace: str, limit: int, *, as_json: bool) 
     Console().print(table)
 
 
-def show_one(settings: Settings, config: Path | None, investigation: str, *, follow: bool, as_json: bool) -> int:
-    """Print an investigation's report, or its state while there is none. `follow` waits for its end."""
-    del config  # the report needs no integration: links are left out
+def show_one(settings: Settings, investigation: str, *, follow: bool, as_json: bool) -> int:
+    """Print an investigation's report, or its state while there is none. `follow` waits for its end.
 
-    async def read(database: Database) -> int:
-        workspace = await following.find(database, investigation)
-        ended = None
-        if follow:
-            say = following.print_json if as_json else following.print_line
-            ended = await following.follow(database, workspace, investigation, say)
-        row = await PostgresInvestigations(database, workspace).get(investigation)
-        if as_json:
-            typer.echo(json.dumps(shown(row)))
-        elif row.status not in following.ENDED:
-            typer.echo(f"{investigation} is {row.status}{f': {row.defer_reason}' if row.defer_reason else ''}")
-        return Exit.ANSWERED if ended is None else ended.exit
-
-    code = with_database(settings, read)
-    if not as_json:
-        print_report(settings, investigation)
-    return code
-
-
-def print_report(settings: Settings, investigation: str) -> None:
-    """Print the newest report as Markdown, if there is one."""
-    import asyncio  # only here
-
+    The exit code is the investigation's when it was followed or has ended, else 0.
+    """
     with open_home(settings, upgrade=False) as home:
 
-        async def run() -> bytes | None:
-            empty = Configuration(workspaces={"default": WorkspaceSection()})
-            process = await open_process(settings, home, empty, Path.cwd())
+        async def run() -> int:
+            nothing = Configuration(workspaces={"default": WorkspaceSection()})
+            process = await open_process(settings, home, nothing, Path.cwd())
             try:
-                workspace = await following.find(process.database, investigation)
-                row = await PostgresInvestigations(process.database, workspace).get(investigation)
-                if row.status not in following.ENDED:
-                    return None
-                return await process.reporting.form(workspace, investigation, "md")
+                return await _show(process, investigation, follow=follow, as_json=as_json)
             finally:
                 await process.aclose()
 
-        found = asyncio.run(run())
-    if found is not None:
-        typer.echo(terminal_markdown(found))
+        return asyncio.run(run())
+
+
+async def _show(process: Process, investigation: str, *, follow: bool, as_json: bool) -> int:
+    watched = await following.find(process.database, investigation)
+    row = await watched.row()
+    if not follow and row["status"] not in following.ENDED:
+        waits = f": {row['defer_reason']}" if row["defer_reason"] else ""
+        typer.echo(json.dumps(row) if as_json else f"{investigation} is {row['status']}{waits}")
+        return Exit.ANSWERED
+    ended = await following.follow(watched, following.sayer(follow=follow, as_json=as_json))
+    if as_json:
+        typer.echo(json.dumps({**ended.row, "degraded": ended.degraded}))
+        return ended.exit
+    try:
+        typer.echo(terminal_markdown(await process.reporting.form(watched.workspace, investigation, "md")))
+    except NotFound:
+        typer.echo(f"{investigation} ended as {ended.row['status']}, without a report")
+    return ended.exit
 
 
 def terminal_markdown(raw: bytes) -> str:

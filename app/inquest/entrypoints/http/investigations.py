@@ -9,9 +9,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
+from inquest.domain.event import Event
 from inquest.domain.investigation import Status
 from inquest.errors import BadBody, NotFound
 from inquest.store.investigations import MAX_PAGE, Filters, InvestigationRow, Page, Position, PostgresInvestigations
+
+MAX_EVENTS = 500
+"""Of one answer; ask again after the last one for more."""
 
 ReportForm = Literal["md", "json", "html"]
 MEDIA_TYPES: dict[ReportForm, str] = {
@@ -33,6 +37,7 @@ class Reader:
 
     investigations: PostgresInvestigations
     report: Callable[[str, ReportForm], Awaitable[bytes]]
+    events: Callable[[str], Awaitable[tuple[Event, ...]]]
 
 
 def investigations_router(readers: Mapping[str, Reader], *, operator: Callable[..., None]) -> APIRouter:
@@ -67,6 +72,16 @@ def investigations_router(readers: Mapping[str, Reader], *, operator: Callable[.
     @router.get("/{investigation_id}", summary="Read one")
     async def one(read: Read, investigation_id: ID) -> dict[str, Any]:
         return shown(await read.investigations.get(investigation_id))
+
+    @router.get("/{investigation_id}/events", summary="Read its journal from an event on")
+    async def events(
+        read: Read,
+        investigation_id: ID,
+        after: Annotated[int, Query(ge=0, description="seq of the last one known")] = 0,
+    ) -> dict[str, Any]:
+        await read.investigations.get(investigation_id)
+        found = [event for event in await read.events(investigation_id) if event.seq > after][:MAX_EVENTS]
+        return {"events": [event.model_dump(mode="json") for event in found]}
 
     @router.get("/{investigation_id}/report", summary="Read its newest report, in any form")
     async def report(

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from inquest.bootstrap.claiming import RELEASE
 from inquest.bootstrap.processes import Process
+from inquest.domain.event import Event
 from inquest.domain.intake import NoAuth
 from inquest.entrypoints.http.access import check_bind
 from inquest.entrypoints.http.alerts import Door
@@ -20,6 +21,7 @@ from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
 from inquest.store.database import Database
 from inquest.store.investigations import PostgresInvestigations
+from inquest.store.journal import PostgresJournal
 
 
 def build_app(process: Process) -> FastAPI:
@@ -42,6 +44,7 @@ def build_app(process: Process) -> FastAPI:
                 name: Reader(
                     investigations=PostgresInvestigations(process.database, name),
                     report=partial(process.reporting.form, name),
+                    events=partial(_events, PostgresJournal(process.database, name)),
                 )
                 for name in process.workspaces
             },
@@ -51,6 +54,10 @@ def build_app(process: Process) -> FastAPI:
             release=RELEASE,
         )
     )
+
+
+async def _events(journal: PostgresJournal, investigation_id: str) -> tuple[Event, ...]:
+    return (await journal.load(investigation_id)).events
 
 
 async def _ready(database: Database) -> str | None:
