@@ -7,9 +7,6 @@ import json
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from inquest.bootstrap.home import open_home
 from inquest.bootstrap.processes import Process, open_process
@@ -38,18 +35,24 @@ def show_list(settings: Settings, workspace: str, limit: int, *, as_json: bool) 
     if not rows:
         typer.echo(f"no investigations in workspace {workspace}")
         return
-    table = Table("opened (UTC)", "id", "alert", "service", "status", "verdict", box=None)
-    for row in rows:
-        cells = (
-            f"{row.created_at:%Y-%m-%d %H:%M:%S}",
-            row.identity.run_id,
-            row.title,
-            row.service,
-            row.status,
-            row.verdict,
-        )
-        table.add_row(*(Text(terminal(cell)) for cell in cells))
-    Console().print(table)
+    typer.echo(_aligned([_HEAD, *(_cells(row) for row in rows)]))
+
+
+_HEAD = ("opened (UTC)", "id", "status", "verdict", "service", "alert")
+
+
+def _cells(row: InvestigationRow) -> tuple[str, ...]:
+    opened = f"{row.created_at:%Y-%m-%d %H:%M:%S}"
+    cells = (opened, row.identity.run_id, row.status, row.verdict or "-", row.service or "-", row.title or "-")
+    return tuple(terminal(cell) for cell in cells)
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> str:
+    """Give rows as text in columns; nothing is cut, whatever the terminal's width: ids are for copying."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def show_one(settings: Settings, investigation: str, *, follow: bool, as_json: bool) -> int:
