@@ -185,6 +185,9 @@ class SafetyContract(Contract):
                         )
                         assert code(reading) is FailureCode.INVALID_QUERY
                         assert secret not in reading.model_dump_json()
+                        with pytest.raises(InvalidQuery) as refused:
+                            tool.prepare({**query.arguments, name: f"x {secret}"}, query)
+                        assert secret not in refused.value.hint
         assert fake.seen == []
 
     # ---- the rest of the port

@@ -60,13 +60,22 @@ class ReadTool:
         self._schema = Draft202012Validator(_own_schema(spec.parameters))
 
     def prepare(self, arguments: Mapping[str, object], query: Query) -> Query:
-        """Check `arguments` and give `query` with them, defaults filled. Raises InvalidQuery."""
+        """Check `arguments` and give `query` with them, defaults filled. Raises InvalidQuery.
+
+        A secret is refused here, before the query is planned and so recorded; no hint repeats one.
+        """
         wrong = next(iter(self._schema.iter_errors(dict(arguments))), None)
         if wrong is not None:
             place = ".".join(str(step)[:64] for step in wrong.absolute_path) or "arguments"
             raise InvalidQuery(f"{place}: does not fit the tool's schema ({wrong.validator})")
         given: Arguments = {name: _json(value) for name, value in arguments.items() if value is not None}
-        return query.but(arguments=self._arrange(given, query.time_range))
+        refused = text_refusal(query.service_id, given, self._grounds.redactor)
+        if refused is not None:
+            raise InvalidQuery(refused.hint)
+        try:
+            return query.but(arguments=self._arrange(given, query.time_range))
+        except InvalidQuery as error:
+            raise InvalidQuery(self._grounds.redactor.text(error.hint)[:MAX_HINT_CHARS]) from error
 
     async def read(self, context: Context, query: Query) -> Reading:
         """Read one page. A failure is an outcome; CancelledError passes."""
@@ -95,14 +104,13 @@ class ReadTool:
         refused = context_refusal(context, grounds.context, grounds.redactor)
         if refused is None and query.tool != self.spec.name:
             refused = failure(FailureCode.CAPABILITY_DENIED, "tool: not one of this connector")
-        refused = refused or text_refusal(query, grounds.redactor)
         refused = refused or window_refusal(query, grounds.clock.now(), grounds.max_span)
         if refused is not None:
             return refused
         try:
             prepared = self.prepare(query.arguments, query)
         except InvalidQuery as error:
-            return failure(FailureCode.INVALID_QUERY, grounds.redactor.text(error.hint)[:MAX_HINT_CHARS])
+            return failure(FailureCode.INVALID_QUERY, error.hint)
         page = page_of(prepared, context, grounds.cursor_key)
         return page if isinstance(page, Failure) else (prepared, page)
 

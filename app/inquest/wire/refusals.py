@@ -30,9 +30,9 @@ def context_refusal(context: Context, pins: Context, redactor: Redactor) -> Fail
     return None
 
 
-def text_refusal(query: Query, redactor: Redactor) -> Failure | None:
+def text_refusal(service_id: str, arguments: dict[str, Json], redactor: Redactor) -> Failure | None:
     """Refuse text that cannot be sent, and secrets: a query is shown, stored and written to other people's logs."""
-    for text in [query.service_id, *_texts(query.arguments)]:
+    for text in [service_id, *_texts(arguments)]:
         if "\0" in text or (not text.isascii() and not _is_unicode(text)):
             return failure(FailureCode.INVALID_QUERY, "an argument holds characters that cannot be sent")
         if (kind := redactor.find_secret(text)) is not None:
