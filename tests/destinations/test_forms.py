@@ -313,7 +313,7 @@ def test_contents_that_do_not_fit_the_folder_are_listed_cited_ones_first() -> No
     shelf = incident_shelf()
     for number in range(40):
         shelf.add(logs((at(3), f"{number} " + "x" * 1_000_000)), source="loki", expression="{}", shown_items=0)
-    report = whole_report(shelf, evidence=shelf.evidence)
+    report = whole_report(shelf, evidence=tuple(reversed(shelf.evidence)))
     files = folder_files(report, shelf.contents, HOSTS, None)
     sheet = Sheet.parse(files["report.json"])
 

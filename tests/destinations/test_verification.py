@@ -312,6 +312,23 @@ def test_forms_of_another_version_are_noted_not_guessed(tmp_path: Path) -> None:
     assert any("rules are of version 9" in note for note in found.notes)
 
 
+def test_a_changed_form_is_caught_even_where_it_cannot_be_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inquest.destinations.verification.FORMS_VERSION", 2)
+    folder = write(tmp_path / "r2")
+    assert verify(folder, key=KEY.public_key).ok
+    (folder / "report.md").write_text("Nothing happened.")
+    assert verify(folder).problems == ("report.md: changed since it was written",)
+
+
+def test_an_envelope_that_nobody_cites_keeps_its_identity_too(tmp_path: Path) -> None:
+    last = REPORT.evidence[-1]
+    moved = last.but(observation=last.observation.but(service="payments"))
+    folder = write(tmp_path / "r2", REPORT.but(evidence=(*REPORT.evidence[:-1], moved)))
+    assert verify(folder).problems == ("E5: the envelope does not have the identity it claims",)
+
+
 def test_evidence_that_was_too_large_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inquest.destinations.shared.bundle.MAX_EVIDENCE_BYTES", 3_000)
     found = verify(write(tmp_path / "r2"), key=KEY.public_key)

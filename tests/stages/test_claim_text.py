@@ -89,6 +89,18 @@ def test_a_text_may_not_say_what_is_not_cited(text: str, reason: str, ground: Gr
     assert reason in found
 
 
+@pytest.mark.parametrize("cited", ["checkout-db", "checkout_db", "db-checkout", "checkouts", "precheckout"])
+def test_a_name_is_not_said_by_a_longer_name(cited: str) -> None:
+    known = Ground(words=f"the pod of {cited} is down", known=frozenset({"checkout"}))
+    assert unsupported("checkout is down", known) == "the name 'checkout' is not in its citations"
+
+
+@pytest.mark.parametrize("cited", ["checkout", "prod/checkout", "checkout.prod.svc", "service=checkout,", '"checkout"'])
+def test_a_name_is_said_where_it_stands_alone(cited: str) -> None:
+    known = Ground(words=f"the pod of {cited} is down", known=frozenset({"checkout"}))
+    assert unsupported("checkout is down", known) is None
+
+
 def test_a_number_inside_another_number_is_not_said(ground: Ground) -> None:
     assert unsupported("It took 50 tries.", ground) is not None  # 250ms holds no 50
 

@@ -39,6 +39,7 @@ def test_a_cause_that_is_shown_in_every_part_is_found(shelf: Shelf) -> None:
 
 
 CHAIN = proposal(incident_shelf()).causal_chain
+CLAIMS = proposal(incident_shelf()).claims
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,8 @@ CHAIN = proposal(incident_shelf()).causal_chain
         ("the cause cites nothing", {"causal_chain": (CHAIN[0].but(citations=()),)}, CONTRIBUTING, "the first step"),
         ("the cause has another time", {"causal_chain": (CHAIN[0].but(at=at(-9)),)}, CONTRIBUTING, "the first step"),
         ("the cause names what is not cited", {"causal_chain": (CHAIN[0].but(text="redis failed"),)}, CONTRIBUTING, "the first step"),
+        ("the cause falls out and a later step takes its place", {"causal_chain": (CHAIN[0].but(text="redis failed"), CHAIN[0])}, CONTRIBUTING, "the first step"),
+        ("no claim is about the cause", {"claims": (*CLAIMS[:2], *CLAIMS[4:])}, CONTRIBUTING, "no validated claim is about"),
         ("the onset is not shown", {"onset": None}, CONTRIBUTING, "when the trouble began"),
         ("the cause comes after the onset", {"causal_chain": CHAIN[2:]}, CONTRIBUTING, "does not precede"),
         ("the chain runs backwards", {"causal_chain": (CHAIN[0], CHAIN[2], CHAIN[1])}, CONTRIBUTING, "does not precede"),

@@ -98,7 +98,7 @@ def allowed_url(url: str, hosts: frozenset[str]) -> str | None:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         return None
-    if "@" in parts.netloc or not ({host, f"{host}:{port}"} & hosts):
+    if not ({host, f"{host}:{port}"} & hosts):
         return None
     return url
 
