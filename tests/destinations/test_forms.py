@@ -313,7 +313,7 @@ def test_contents_that_do_not_fit_the_folder_are_listed_cited_ones_first() -> No
     shelf = incident_shelf()
     for number in range(40):
         shelf.add(logs((at(3), f"{number} " + "x" * 1_000_000)), source="loki", expression="{}", shown_items=0)
-    report = whole_report(shelf, evidence=tuple(reversed(shelf.evidence)))
+    report = whole_report(shelf, evidence=shelf.evidence)
     files = folder_files(report, shelf.contents, HOSTS, None)
     sheet = Sheet.parse(files["report.json"])
 
@@ -325,6 +325,14 @@ def test_contents_that_do_not_fit_the_folder_are_listed_cited_ones_first() -> No
         assert cited not in {one.evidence for one in sheet.left_out}
     assert "not in this folder: too large" in files["report.md"].decode()
     assert json.loads(files[MANIFEST])["left_out"] == [one.model_dump(mode="json") for one in sheet.left_out]
+
+
+def test_what_is_cited_goes_in_first_whatever_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inquest.destinations.shared.bundle.MAX_EVIDENCE_BYTES", 5_000)
+    shelf = incident_shelf()
+    report = whole_report(shelf, evidence=tuple(reversed(shelf.evidence)))
+    sheet = Sheet.parse(folder_files(report, shelf.contents, HOSTS, None)["report.json"])
+    assert [one.evidence for one in sheet.left_out] == ["E5"]  # nobody cites it
 
 
 # ---- the schema ------------------------------------------------------------------------------------------
