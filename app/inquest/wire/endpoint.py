@@ -142,6 +142,8 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
 
     Neither SSL_CERT_FILE nor SSLKEYLOGFILE of the environment has a say in it. Raises ConfigurationError when the file cannot be read.
     """
+    if endpoint.base_url.startswith("http://"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # never used: the scheme is pinned; it trusts nobody
     if endpoint.ca_file is None:
         return httpx2.create_ssl_context(trust_env=False)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
