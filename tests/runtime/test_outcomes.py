@@ -146,12 +146,13 @@ async def test_a_50_mb_answer_is_not_kept_and_grows_memory_by_less_than_100_mb()
 async def test_a_reply_is_bounded_and_sanitised_before_it_is_stored() -> None:
     host = Host([tool("metrics_query")])
     huge = calls(*(call("metrics_query", f"c{n}", expression="x" * 15_000) for n in range(300))).but(
-        content="y" * 1_000_000 + "\x00\ud800"
+        content="\x00\ud800" + "y" * 1_000_000
     )
 
     outcome, _ = await model_tries(host, huge)
 
     assert isinstance(outcome, Reply)
+    assert outcome.content.startswith("\u2400\N{REPLACEMENT CHARACTER}y")
     assert len(outcome.canonical()) < 600_000
     assert outcome.content.endswith("[cut: the reply was larger than allowed]")
     assert [one.call_id for one in outcome.tool_calls] == [f"c{n}" for n in range(len(outcome.tool_calls))]

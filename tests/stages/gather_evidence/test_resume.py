@@ -12,7 +12,7 @@ import pytest
 
 from inquest.domain.budget import Spend
 from inquest.domain.effect import EffectState, Receipt, Reservation
-from inquest.domain.event import BatchJoined, Dispatch
+from inquest.domain.event import BatchJoined, ByReceipt, Dispatch
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Gathered
 from inquest.domain.observation import Query
@@ -227,7 +227,10 @@ async def test_finish_order_reversed_gives_the_same_events() -> None:
         host.tools[0].hold = hold
         asked = calls(*(call("metrics_query", expression=name) for name in ASKED))
         await host.gather(in_order([asked, calls(*judged("h1")), reply("It broke.")]))
-        return [event.canonical() for event in await host.bodies(BatchJoined)], ended
+        joins = await host.bodies(BatchJoined)
+        keys = [joined.key for joined in joins[0].results if isinstance(joined, ByReceipt)]
+        assert keys == [f"turn/1/call/{n}" for n in range(1, 5)]
+        return [event.canonical() for event in joins], ended
 
     first, forwards = await run(list)
     second, backwards = await run(lambda begun: begun[::-1])
