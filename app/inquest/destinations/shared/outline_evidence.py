@@ -59,8 +59,12 @@ def evidence_section(report: Report, contents: Mapping[str, bytes], left_out: Ma
         anchors=tuple(item.name for item in report.evidence),
     )
     queries = tuple(_query(item) for item in report.evidence)
-    legend = Paragraph((Plain("A course is drawn from the full content; │ stands at the onset."),))
-    return Section(title, (table, legend, *queries))
+    return Section(title, (table, Paragraph((Plain(_legend(report)),)), *queries))
+
+
+def _legend(report: Report) -> str:
+    marked = report.diagnosis is not None and report.diagnosis.onset is not None
+    return "A course is drawn from the full content" + ("; the upright mark is the onset." if marked else ".")
 
 
 def coverage_section(report: Report) -> Section:
@@ -111,7 +115,9 @@ def _source(item: EvidenceItem) -> Line:
 
 def _window(item: EvidenceItem) -> Line:
     reach = item.observation.time_range
-    return (Plain(f"{reach.start:%Y-%m-%d %H:%M} to {reach.end:%Y-%m-%d %H:%M}"),)
+    same_day = reach.start.date() == reach.end.date()
+    end = f"{reach.end:%H:%M}" if same_day else f"{reach.end:%Y-%m-%d %H:%M}"
+    return (Plain(f"{reach.start:%Y-%m-%d %H:%M} to {end}"),)
 
 
 def _course(report: Report, item: EvidenceItem, contents: Mapping[str, bytes], drawn: int) -> Line:
