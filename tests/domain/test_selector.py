@@ -26,4 +26,4 @@ def test_a_smuggled_selector_stays_a_value() -> None:
 
 
 def test_a_name_that_is_no_label_name_is_left_out() -> None:
-    assert selector({"app": "a", 'x="1"} or {y': "b", "": "c"}) == '{app="a"}'
+    assert selector({"app": "a", 'x="1"} or {y': "b", "": "c", "z\n": "d"}) == '{app="a"}'

@@ -6,7 +6,7 @@ import re
 
 from inquest.domain.value import Labels
 
-_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
+_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*\Z")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
