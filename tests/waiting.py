@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 PATIENCE_S = 20.0
@@ -14,12 +14,20 @@ PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.02
 
 
-async def until(look: Callable[[], T | Awaitable[T]], *, patience_s: float = PATIENCE_S) -> T:
+@overload
+async def until(look: Callable[[], Awaitable[T]], *, patience_s: float = PATIENCE_S) -> T: ...
+
+
+@overload
+async def until(look: Callable[[], T], *, patience_s: float = PATIENCE_S) -> T: ...
+
+
+async def until(look: Callable[[], Any], *, patience_s: float = PATIENCE_S) -> Any:
     """Give the first true answer of `look`. Raises AssertionError with its last answer when time is up."""
     ends = time.monotonic() + patience_s
     while True:
         answer = look()
-        found: T = await answer if inspect.isawaitable(answer) else answer
+        found = await answer if inspect.isawaitable(answer) else answer
         if found:
             return found
         if time.monotonic() >= ends:

@@ -160,7 +160,7 @@ begin
   end if;
   update investigation i
   set status = 'running', owner_id = p_owner, generation = a.generation, attempt = a.attempt, version = a.version,
-      claimed_version = a.version, released = false, stage_error = false, not_before = null,
+      claimed_version = a.version, released = false, stage_error = false, not_before = null, rung_at = null,
       lease_expires_at = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0),
       started_at = coalesce(i.started_at, clock_timestamp())
   where i.investigation_id = a.investigation_id

@@ -62,7 +62,7 @@ begin
     where x.target_id = p_target and x.revision <= d.revision and (x.state = 'planned' or x.revision = d.revision);
   end if;
   update delivery_target x
-  set owner_id = p_owner, generation = x.generation + 1, retry_at = null, again_at = t.again_at,
+  set owner_id = p_owner, generation = x.generation + 1, retry_at = null, again_at = t.again_at, rung_at = null,
       lease_expires_at = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
   where x.target_id = p_target returning x.* into t;
   return query

@@ -1,7 +1,7 @@
 """The rules of one act of sending, on Postgres: who may send what, and when."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ class Sending:
     def plan(self, *kinds: str, name: str = "inv-1") -> None:
         revisions = [{"kind": kind, "note": ""} for kind in kinds]
         with self.store.connection() as connection:
-            connection.execute("select plan_deliveries(%s, %s::jsonb)", (name, _json(revisions)))
+            connection.execute("select plan_deliveries(%s, %s::jsonb)", (name, json.dumps(revisions)))
 
     async def claim(self, owner: str = "owner-1", target: str = TARGET, lease: timedelta = LEASE) -> DeliveryClaimed:
         claimed = await self.deliveries.claim(owner, target, lease=lease)
@@ -78,17 +78,11 @@ class Sending:
         self.store.look("delete from procrastinate.procrastinate_jobs")
 
 
-def _json(value: object) -> str:
-    import json
-
-    return json.dumps(value)
-
-
 @pytest.fixture
-async def sending(store: Store) -> AsyncIterator[Sending]:
+async def sending(store: Store) -> Sending:
     await store.opened("inv-1")
     store.add_target("inv-1")
-    yield Sending(store)
+    return Sending(store)
 
 
 async def test_a_planned_revision_is_sent_by_one_owner_at_a_time(sending: Sending) -> None:

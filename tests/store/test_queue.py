@@ -83,10 +83,13 @@ async def test_a_committed_ring_is_heard_with_its_id_and_leaves_no_row(store: St
 
 
 async def test_a_ring_that_is_rolled_back_is_never_heard(store: Store) -> None:
-    with pytest.raises(RuntimeError, match="rolled back"):
+    async def wake_and_fail() -> None:
         async with store.database.transaction() as tx:
             await ProcrastinateQueue().wake(tx, "inv-1")
             raise RuntimeError("rolled back")
+
+    with pytest.raises(RuntimeError, match="rolled back"):
+        await wake_and_fail()
     assert jobs(store) == 0
 
 

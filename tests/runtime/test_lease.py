@@ -1,0 +1,207 @@
+"""Leases as their holder sees them. The line is scripted: what is tested is the thread and the guard."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from inquest.domain.fence import Fence
+from inquest.domain.investigation import Identity
+from inquest.errors import FenceLost, StoreUnavailable
+from inquest.runtime import lease as leases
+from inquest.runtime.lease import LeaseGuard, LeaseKeeper
+from inquest.store.lease import Claimed
+from tests.waiting import until
+
+LONG = timedelta(minutes=5)
+SHORT = timedelta(seconds=0.3)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class ScriptedLine:
+    """A line that renews what is not in `lost`, and hears what is put into `said`. Made once a connection."""
+
+    def __init__(self) -> None:
+        self.renewals: list[str] = []
+        self.lost: set[str] = set()
+        self.said: set[str] = set()
+        self.down = threading.Event()
+        self.connections = 0
+        self.broken: Exception | None = None
+
+    def connect(self) -> "ScriptedLine":
+        if self.down.is_set():
+            raise StoreUnavailable("no connection")
+        self.connections += 1
+        return self
+
+    def renew(self, fence: Fence, lease: timedelta) -> None:
+        if self.broken is not None:
+            raise self.broken
+        if self.down.is_set():
+            raise StoreUnavailable("no answer")
+        if fence.investigation_id in self.lost:
+            raise FenceLost(fence.investigation_id)
+        self.renewals.append(fence.investigation_id)
+
+    def moved(self, timeout_s: float) -> frozenset[str]:
+        if self.down.wait(0.01):
+            raise StoreUnavailable("no answer")
+        heard, self.said = self.said, set()
+        return frozenset(heard)
+
+    def close(self) -> None:
+        return None
+
+
+def guard_of(name: str = "inv-1", lease: timedelta = LONG, *, asked_at: float | None = None) -> LeaseGuard:
+    fence = Fence(investigation_id=name, owner_id="owner-1", generation=1, attempt=1)
+    identity = Identity(workspace_id="acme", task_id="e", run_id=name, session_id="s")
+    claimed = Claimed(
+        fence=fence, identity=identity, version=0, exhausted=False, started_at=NOON, now=NOON, lease_expires_at=NOON
+    )
+    return LeaseGuard(claimed, asked_at=time.monotonic() if asked_at is None else asked_at, lease=lease)
+
+
+@pytest.fixture
+def line() -> ScriptedLine:
+    return ScriptedLine()
+
+
+KeeperMaker = Callable[[timedelta], LeaseKeeper]
+
+
+@pytest.fixture
+async def keeper(line: ScriptedLine) -> AsyncIterator[KeeperMaker]:
+    """Give a function that starts a keeper over the scripted line."""
+    made: list[tuple[LeaseKeeper, asyncio.Future[None]]] = []
+    outages: list[None] = []
+
+    def start(lease: timedelta) -> LeaseKeeper:
+        keeper = LeaseKeeper(line.connect, lease, on_outage=lambda: outages.append(None))
+        made.append((keeper, keeper.start()))
+        return keeper
+
+    yield start
+    for keeper, thread in made:
+        keeper.stop()
+        with suppress(ZeroDivisionError):
+            await thread
+
+
+def test_a_lease_is_alive_until_its_time_by_the_monotonic_clock() -> None:
+    assert guard_of(asked_at=time.monotonic() - 299).alive()
+    expired = guard_of(asked_at=time.monotonic() - 301)
+    assert not expired.alive()
+    expired.renewed(time.monotonic())
+    assert expired.alive(), "a late renewal brings it back: nobody took it"
+
+
+def test_nothing_new_may_begin_while_the_worker_drains() -> None:
+    guard = guard_of()
+    assert guard.may_act()
+    guard.drain()
+    assert (guard.alive(), guard.may_act()) == (True, False)
+
+
+def test_a_lost_fence_is_dead_whatever_the_clock_says() -> None:
+    guard = guard_of()
+    guard.lose()
+    guard.renewed(time.monotonic())
+    assert not guard.alive()
+
+
+def test_its_clock_is_the_databases() -> None:
+    asked_at = time.monotonic() - 60
+    assert timedelta(seconds=60) <= guard_of(asked_at=asked_at).clock.now() - NOON < timedelta(seconds=70)
+
+
+async def test_what_is_held_is_renewed_again_and_again(keeper: KeeperMaker, line: ScriptedLine) -> None:
+    guard = guard_of(lease=SHORT)
+    with keeper(SHORT).holding(guard, lambda: None):
+        await until(lambda: len(line.renewals) >= 5)
+        assert guard.alive()
+
+
+async def test_what_is_no_longer_held_is_renewed_no_more(keeper: KeeperMaker, line: ScriptedLine) -> None:
+    held, left = guard_of("held", SHORT), guard_of("left", SHORT)
+    making = keeper(SHORT)
+    with making.holding(held, lambda: None):
+        with making.holding(left, lambda: None):
+            await until(lambda: "left" in line.renewals)
+        await until(lambda: not left.alive())
+        assert held.alive()
+
+
+async def test_a_lost_fence_is_told_once_in_the_event_loop(keeper: KeeperMaker, line: ScriptedLine) -> None:
+    guard = guard_of(lease=SHORT)
+    told: list[str] = []
+    line.lost.add("inv-1")
+    with keeper(SHORT).holding(guard, lambda: told.append(threading.current_thread().name)):
+        await until(lambda: told)
+        assert guard.lost
+    assert told == [threading.main_thread().name]
+
+
+async def test_word_of_a_moved_fence_is_looked_into_at_once(keeper: KeeperMaker, line: ScriptedLine) -> None:
+    told: list[str] = []
+    making = keeper(LONG)
+    await until(lambda: line.connections)
+    first = making.holding(guard_of("inv-1"), lambda: told.append("inv-1"))
+    with first, making.holding(guard_of("inv-2"), lambda: told.append("inv-2")):
+        line.lost.update({"inv-1", "inv-2"})
+        line.said = {"inv-1"}
+        await until(lambda: told)
+        assert told == ["inv-1"], "the other's renewal is not due for minutes"
+
+
+async def test_word_about_a_fence_that_holds_costs_one_renewal_and_nothing_else(
+    keeper: KeeperMaker, line: ScriptedLine
+) -> None:
+    told: list[str] = []
+    making = keeper(LONG)
+    await until(lambda: line.connections)
+    with making.holding(guard_of(), lambda: told.append("inv-1")):
+        line.said = {"inv-1", "another"}
+        await until(lambda: line.renewals == ["inv-1"])
+    assert told == []
+
+
+async def test_a_lost_connection_is_made_anew_and_everything_renewed(line: ScriptedLine) -> None:
+    outages: list[str] = []
+    keeper = LeaseKeeper(line.connect, LONG, on_outage=lambda: outages.append(threading.current_thread().name))
+    thread = keeper.start()
+    with keeper.holding(guard_of(), lambda: None):
+        await until(lambda: line.connections == 1)
+        line.down.set()
+        await until(lambda: outages)
+        line.down.clear()
+        await until(lambda: line.connections == 2 and line.renewals == ["inv-1"])
+    keeper.stop()
+    await thread
+    assert set(outages) == {threading.main_thread().name}
+
+
+async def test_an_event_loop_that_does_not_tick_gets_no_renewals(
+    keeper: KeeperMaker, line: ScriptedLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "STALLED_LOOP_S", 0.2)
+    guard = guard_of(lease=SHORT)
+    with keeper(SHORT).holding(guard, lambda: None):
+        await until(lambda: len(line.renewals) >= 3)
+        time.sleep(1.0)  # noqa: ASYNC251  # the event loop hangs: that is the case
+        assert not guard.alive()
+        await until(guard.alive)
+
+
+async def test_an_end_of_the_thread_that_nobody_expected_is_known(line: ScriptedLine) -> None:
+    keeper = LeaseKeeper(line.connect, SHORT, on_outage=lambda: None)
+    thread = keeper.start()
+    line.broken = ZeroDivisionError()
+    with keeper.holding(guard_of(lease=SHORT), lambda: None), pytest.raises(ZeroDivisionError):
+        await thread
+    keeper.stop()

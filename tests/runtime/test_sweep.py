@@ -1,0 +1,125 @@
+"""The rhythm of the sweep and what a failing step costs. The steps themselves: tests/store/test_sweep.py."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import pytest
+
+from inquest.errors import InvariantBroken, StoreUnavailable
+from inquest.ports import Standing
+from inquest.runtime.outage import Outage
+from inquest.runtime.sweep import Sweeper
+from inquest.telemetry import Metrics, create_metrics, exposition
+
+ALL = ["investigations", "deliveries", "deferred", "interrupts", "episodes", "standings", "watchdogs", "dead_jobs"]
+
+
+class ScriptedSweep:
+    """Records the steps that were taken; `failing` ones raise."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+        self.took_expired: list[bool] = []
+        self.failing: dict[str, Exception] = {}
+        self.found: list[Standing] = []
+
+    def _take(self, step: str) -> int:
+        self.taken.append(step)
+        if step in self.failing:
+            raise self.failing[step]
+        return 0
+
+    async def ring_investigations(self, *, take_expired: bool) -> int:
+        self.took_expired.append(take_expired)
+        return self._take("investigations")
+
+    async def admit_deferred(self) -> int:
+        return self._take("deferred")
+
+    async def expire_interrupts(self) -> int:
+        return self._take("interrupts")
+
+    async def settle_episodes(self) -> int:
+        return self._take("episodes")
+
+    async def ring_deliveries(self) -> int:
+        return self._take("deliveries")
+
+    async def delete_dead_jobs(self) -> int:
+        return self._take("dead_jobs")
+
+    async def standings(self) -> Sequence[Standing]:
+        self._take("standings")
+        return self.found
+
+    async def silent_watchdogs(self, silence: timedelta) -> Mapping[str, bool]:
+        self._take("watchdogs")
+        return {"am": True, "grafana": False}
+
+
+@pytest.fixture
+def sweep() -> ScriptedSweep:
+    return ScriptedSweep()
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return create_metrics()
+
+
+def sweeper(sweep: ScriptedSweep, metrics: Metrics, lease: timedelta = timedelta(minutes=5)) -> Sweeper:
+    return Sweeper(sweep, Outage(lease), metrics)
+
+
+async def test_the_first_sweep_takes_every_step(sweep: ScriptedSweep, metrics: Metrics) -> None:
+    await sweeper(sweep, metrics).sweep_once()
+    assert sweep.taken == ALL
+
+
+async def test_a_step_is_not_taken_again_before_it_is_due(sweep: ScriptedSweep, metrics: Metrics) -> None:
+    sweeping = sweeper(sweep, metrics)
+    await sweeping.sweep_once()
+    await sweeping.sweep_once()
+    assert sweep.taken == ALL
+
+
+async def test_a_step_that_fails_costs_its_own_turn_only(sweep: ScriptedSweep, metrics: Metrics) -> None:
+    sweep.failing = {"investigations": InvariantBroken("a bug"), "episodes": StoreUnavailable("away")}
+    await sweeper(sweep, metrics).sweep_once()
+    assert sweep.taken == ALL
+
+
+async def test_after_the_database_was_away_expired_leases_are_left_alone_for_one_lease(
+    sweep: ScriptedSweep, metrics: Metrics
+) -> None:
+    for lease, expected in ((timedelta(minutes=5), [True, False]), (timedelta(0), [True, True])):
+        sweep.took_expired.clear()
+        sweep.failing = {"dead_jobs": StoreUnavailable("away")}
+        sweeping = sweeper(sweep, metrics, lease)
+        await sweeping.sweep_once()
+        for step in sweeping._steps:
+            step.began = float("-inf")
+        sweep.failing = {}
+        await sweeping.sweep_once()
+        assert sweep.took_expired == expected
+
+
+async def test_what_runs_and_waits_is_shown_and_a_workspace_that_is_done_falls_to_zero(
+    sweep: ScriptedSweep, metrics: Metrics
+) -> None:
+    sweeping = sweeper(sweep, metrics)
+    sweep.found = [Standing(workspace="acme", running=2, queued=3, oldest_queued_s=61.5)]
+    await sweeping.sweep_once()
+    shown = exposition(metrics).decode()
+    assert 'inquest_running{workspace="acme"} 2.0' in shown
+    assert 'inquest_queued{workspace="acme"} 3.0' in shown
+    assert "inquest_oldest_queued_seconds 61.5" in shown
+    assert 'inquest_watchdog_missing{intake="am"} 1.0' in shown
+    assert 'inquest_watchdog_missing{intake="grafana"} 0.0' in shown
+    sweep.found = []
+    for step in sweeping._steps:
+        step.began = float("-inf")
+    await sweeping.sweep_once()
+    shown = exposition(metrics).decode()
+    assert 'inquest_running{workspace="acme"} 0.0' in shown
+    assert "inquest_oldest_queued_seconds 0.0" in shown
