@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -14,6 +15,7 @@ from inquest.domain.investigation import Investigation, ServiceGuess
 from inquest.domain.signals import Changes, SeriesNames
 from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import ToolCall
+from inquest.domain.value import rfc3339
 from inquest.domain.window import Window
 from inquest.investigators.analyst import Analyst
 from inquest.ports import Exchange, LoopView
@@ -49,10 +51,15 @@ def ledger() -> Ledger:
 
 
 def view(
-    shelf: Shelf, *, exchanges: Sequence[Exchange] = (), about: Ledger | None = None, last: bool = False
+    shelf: Shelf,
+    *,
+    exchanges: Sequence[Exchange] = (),
+    about: Ledger | None = None,
+    last: bool = False,
+    step_ms: int = 15_000,
 ) -> LoopView:
     tools = () if last else tuple(
-        ToolSpec(name=name, description="d", parameters={}, source="s", signal="metrics")
+        ToolSpec(name=name, description="d", parameters={}, source="s", signal="metrics", step_ms=step_ms)
         for name in (RANGE, "prometheus_series", "prometheus_rules", "judge")
     )  # fmt: skip
     return LoopView(
@@ -84,9 +91,9 @@ class Case:
             matrix(series(list(values), start=at(-away_from))), tool=RANGE, expression=expression,
             time_range=Window(start=at(-away_from), end=at(20)),
         )  # fmt: skip
-        self._called(item.effect_key, RANGE, {"expression": expression}, item.name)
+        self.called(item.effect_key, RANGE, {"expression": expression}, item.name)
 
-    def _called(self, key: str, name: str, arguments: dict[str, str], evidence: str) -> None:
+    def called(self, key: str, name: str, arguments: dict[str, str], evidence: str) -> None:
         self.exchanges.append(
             Exchange(
                 batch="turn/1",
@@ -112,7 +119,7 @@ class Case:
             )
         )
         item = self.shelf.add(found, tool="prometheus_series", signal="names", expression=WHERE)
-        self._called(item.effect_key, "prometheus_series", {"selector": WHERE}, item.name)
+        self.called(item.effect_key, "prometheus_series", {"selector": WHERE}, item.name)
 
     @property
     def view(self) -> LoopView:
@@ -258,6 +265,34 @@ def test_hostile_log_lines_stay_text() -> None:
     assert all("curl" not in step.text for step in found.remediation_steps)
 
 
+def test_the_rate_of_a_series_that_has_just_begun_is_no_rise_of_traffic() -> None:
+    case = broken()
+    case.names("http_requests_total")
+    young = series([10.0, 30.0, 50.0, 70.0, 90.0, 110.0, 130.0, 150.0] * 2, start=at(-11), step=timedelta(seconds=10))
+    asked = Window(start=at(-20), end=at(20))
+    item = case.shelf.add(matrix(young, step=timedelta(seconds=10)), tool=RANGE, expression=TRAFFIC, time_range=asked)
+    case.called(item.effect_key, RANGE, {"expression": TRAFFIC}, item.name)
+
+    assert judge_traffic(case) == "open"
+
+
+def test_the_rate_of_a_series_that_was_there_before_is_judged() -> None:
+    case = broken()
+    case.names("http_requests_total")
+    case.ask(TRAFFIC, *[100.0, 101.0, 99.0] * 20)
+
+    assert judge_traffic(case) == "refuted"
+
+
+def judge_traffic(case: Case) -> str:
+    from inquest.investigators.analyst.findings import appraise
+    from inquest.investigators.analyst.judging import judge
+
+    found = appraise(case.view)
+    assert found is not None
+    return judge(Hypothesis(name="h1", text="t", refuted_by="r", category="traffic"), found).judgement
+
+
 # ---- what it asks --------------------------------------------------------------------------------------
 
 
@@ -275,6 +310,27 @@ async def test_it_begins_with_the_signal_close_up_the_rule_and_the_series_of_the
     assert [call.name for call in found] == [RANGE, "prometheus_rules", "prometheus_series"]
     assert json.loads(found[0].arguments)["start"] == "2026-03-01T09:10:00.000Z"
     assert json.loads(found[2].arguments) == {"selector": '{service="checkout"}'}
+
+
+async def test_young_trouble_is_looked_at_so_closely_that_its_course_is_seen() -> None:
+    shelf = Shelf()
+    step, began = timedelta(seconds=10), window().incident.end - timedelta(seconds=30)
+    course = series([0.01, 0.011, 0.009] * 10 + [0.5] * 3, start=began - 30 * step, step=step)
+    shelf.add(matrix(course, step=step), tool=RANGE, expression="errors")
+
+    found = await calls(view(shelf, step_ms=1_000))
+
+    assert json.loads(found[0].arguments)["start"] == rfc3339(began - timedelta(seconds=15 * 30))
+
+
+@pytest.mark.parametrize(("step_ms", "minutes"), [(1_000, 200 / 60), (3_000, 10), (15_000, 10)])
+async def test_without_an_onset_it_looks_around_the_alert_at_the_sources_own_step(step_ms: int, minutes: float) -> None:
+    shelf = Shelf()
+    shelf.add(matrix(series(CALM, start=at(-30))), tool=RANGE, expression="errors")
+
+    found = await calls(view(shelf, step_ms=step_ms))
+
+    assert json.loads(found[0].arguments)["start"] == rfc3339(at(0) - timedelta(minutes=minutes))
 
 
 async def test_it_never_asks_the_same_twice_and_judges_when_nothing_is_left_to_ask() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RATE_WINDOW = "2m"
 """Four scrapes at the usual 30 s: short enough to keep an onset where it is."""
+RATE_WINDOW_MS = 120_000
+"""The same: so long the rate of a series that has just begun climbs from nothing, whatever it counts."""
 MAX_SIBLINGS = 12
 STATUS_LABELS = ("status", "code", "status_code", "http_status")
 SERVER_ERRORS = "5.."

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from inquest.analysis.metric_names import metric_names
 from inquest.analysis.novelty import Novel, novel_templates
 from inquest.analysis.onset import SUSTAINED_POINTS
-from inquest.analysis.siblings import Role, limited_by, siblings
+from inquest.analysis.siblings import RATE_WINDOW_MS, Role, limited_by, siblings
 from inquest.analysis.suspects import LIKELY, Suspect, suspects
+from inquest.domain.value import epoch_ms
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
 from inquest.investigators.analyst.question import (
     alert_expression,
@@ -147,9 +148,18 @@ def _signs(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) -> 
             continue
         subject = f"{sibling.metric} of {service}" if service else sibling.metric
         course = strongest(list(courses(one, window, subject)))
-        if course is not None:
+        if course is not None and not ("rate(" in sibling.expression and _is_climbing(course, one)):
             found.append(Sign(sibling.metric, sibling.role, course, one))
     return tuple(found)
+
+
+def _is_climbing(course: Course, exhibit: Exhibit) -> bool:
+    """Say whether the baseline of a rate is no baseline: the series began in what was asked, not long before it."""
+    began = next((at for at, value in (*course.baseline, *course.points) if value is not None), None)
+    if began is None or not course.baseline:
+        return False
+    asked_from = epoch_ms(exhibit.asked.query.time_range.start)
+    return began >= asked_from + course.step_ms and course.baseline[-1][0] < began + RATE_WINDOW_MS
 
 
 def _saturations(signs: Sequence[Sign]) -> tuple[Saturation, ...]:

@@ -94,7 +94,7 @@ def _judge_resource(found: Findings) -> Judged:
 def _judge_traffic(found: Findings) -> Judged:
     traffic = [sign for sign in found.signs if sign.role is Role.TRAFFIC]
     if not traffic:
-        return Judged("open", (), "no metric of traffic was found for the service")
+        return Judged("open", (), "no metric of traffic with a baseline was found for the service")
     names = tuple(sign.exhibit.item.name for sign in traffic)
     risen = [s for s in found.moved(Role.TRAFFIC) if s.course.onset and s.course.onset.direction == "up"]
     if risen:

@@ -29,9 +29,15 @@ if TYPE_CHECKING:
 
 BEFORE_ONSET = timedelta(minutes=40)
 AFTER_ONSET = timedelta(minutes=20)
-"""Close up: a third of this stretch, what is taken for normal, is well before the onset."""
+"""Close up, at most: a third of this stretch, what is taken for normal, is well before the onset."""
 BEFORE_ANCHOR = timedelta(minutes=10)
-"""Where no onset is seen yet: a young series, or trouble too short for the coarse look."""
+"""Where no onset is seen yet, at most: a young series, or trouble too short for the coarse look."""
+TIMES_ITS_LENGTH = 15
+"""Trouble that is younger is looked at from this many times its length before it: a tool spreads the samples of
+an answer over what was asked, and of trouble shorter than a few of their steps no look would see a course."""
+LEAST_SAMPLES, MOST_SAMPLES = 40, 200
+"""Of the source's own samples before the onset or the anchor: a third of the least still is a baseline, and the
+most are fewer than what any tool gives of one series at the source's own step."""
 
 Ask = tuple[str, dict[str, "Json"]]
 
@@ -53,14 +59,21 @@ def focus(view: LoopView) -> Window | None:
     found = appraise(view)
     if found is None:
         return None
-    reach, anchor = found.window.reach, found.window.anchor
+    reach, anchor, end = found.window.reach, found.window.anchor, found.window.incident.end
+    step = _finest_step(view)
     if found.onset_ms is None:
-        start, end = anchor - BEFORE_ANCHOR, found.window.incident.end
+        start = anchor - min(BEFORE_ANCHOR, MOST_SAMPLES * step)
     else:
         onset = from_epoch_ms(found.onset_ms)
-        start, end = onset - BEFORE_ONSET, min(onset + AFTER_ONSET, found.window.incident.end)
+        start = onset - min(BEFORE_ONSET, max(TIMES_ITS_LENGTH * (end - onset), LEAST_SAMPLES * step))
+        end = min(onset + AFTER_ONSET, end)
     start = max(start, reach.start)
     return Window(start=start, end=end) if start < end else found.window.incident
+
+
+def _finest_step(view: LoopView) -> timedelta:
+    """Give how far apart the samples of the metrics source are."""
+    return timedelta(milliseconds=next((tool.step_ms for tool in view.tools if tool.name == RANGE_TOOL), 15_000))
 
 
 def _signal_close_up(view: LoopView) -> Iterator[Ask]:
