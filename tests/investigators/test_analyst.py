@@ -268,7 +268,9 @@ def test_hostile_log_lines_stay_text() -> None:
 def test_the_rate_of_a_series_that_has_just_begun_is_no_rise_of_traffic() -> None:
     case = broken()
     case.names("http_requests_total")
-    young = series([10.0, 30.0, 50.0, 70.0, 90.0, 110.0, 130.0, 150.0] * 2, start=at(-11), step=timedelta(seconds=10))
+    young = series(
+        [*([10.0, 30.0, 50.0, 70.0, 90.0, 110.0, 130.0, 150.0] * 2)], start=at(-11), step=timedelta(seconds=10)
+    )
     asked = Window(start=at(-20), end=at(20))
     item = case.shelf.add(matrix(young, step=timedelta(seconds=10)), tool=RANGE, expression=TRAFFIC, time_range=asked)
     case.called(item.effect_key, RANGE, {"expression": TRAFFIC}, item.name)
@@ -315,7 +317,7 @@ async def test_it_begins_with_the_signal_close_up_the_rule_and_the_series_of_the
 async def test_young_trouble_is_looked_at_so_closely_that_its_course_is_seen() -> None:
     shelf = Shelf()
     step, began = timedelta(seconds=10), window().incident.end - timedelta(seconds=30)
-    course = series([0.01, 0.011, 0.009] * 10 + [0.5] * 3, start=began - 30 * step, step=step)
+    course = series([*([0.01, 0.011, 0.009] * 10), *([0.5] * 3)], start=began - 30 * step, step=step)
     shelf.add(matrix(course, step=step), tool=RANGE, expression="errors")
 
     found = await calls(view(shelf, step_ms=1_000))
@@ -326,7 +328,7 @@ async def test_young_trouble_is_looked_at_so_closely_that_its_course_is_seen() -
 @pytest.mark.parametrize(("step_ms", "minutes"), [(1_000, 200 / 60), (3_000, 10), (15_000, 10)])
 async def test_without_an_onset_it_looks_around_the_alert_at_the_sources_own_step(step_ms: int, minutes: float) -> None:
     shelf = Shelf()
-    shelf.add(matrix(series(CALM, start=at(-30))), tool=RANGE, expression="errors")
+    shelf.add(matrix(series([*CALM], start=at(-30))), tool=RANGE, expression="errors")
 
     found = await calls(view(shelf, step_ms=step_ms))
 
