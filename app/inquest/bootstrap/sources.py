@@ -9,7 +9,10 @@ from datetime import timedelta
 from pydantic import SecretStr
 
 from inquest.configuration.sections import Credential as CredentialSection
-from inquest.configuration.sections import IntegrationSection
+from inquest.configuration.sections import IntegrationSection, ServiceSection
+from inquest.connectors.gitlab import GitLabConfig, create_gitlab_connector
+from inquest.connectors.loki import QUERY_ENDPOINTS as LOKI_ENDPOINTS
+from inquest.connectors.loki import LokiConfig, create_loki_connector
 from inquest.connectors.prometheus import QUERY_ENDPOINTS, PrometheusConfig, create_prometheus_connector
 from inquest.domain.observation import Context
 from inquest.errors import ConfigurationError
@@ -31,6 +34,7 @@ class Plug:
     workspace: str
     section: IntegrationSection
     credential: Credential
+    services: Mapping[str, ServiceSection]
     clock: Clock
     cursor_key: CursorKey
     redactor: Redactor
@@ -73,7 +77,41 @@ def prometheus(plug: Plug) -> Connector:
     )
 
 
-CONNECTORS: dict[str, Callable[[Plug], Connector]] = {"prometheus": prometheus}
+def loki(plug: Plug) -> Connector:
+    """Build a Loki connector."""
+    config = LokiConfig(
+        name=plug.name,
+        context=plug.context,
+        org_id=plug.section.org_id or "",
+        mandatory_matchers=plug.section.mandatory_matchers,
+        explore_url=plug.section.external_url,
+    )
+    transport = Transport(plug.endpoint(config.headers), plug.credential, post_to=LOKI_ENDPOINTS)
+    return create_loki_connector(
+        config, transport, clock=plug.clock, cursor_key=plug.cursor_key, redactor=plug.redactor
+    )
+
+
+def gitlab(plug: Plug) -> Connector:
+    """Build a GitLab connector."""
+    if not plug.section.projects:
+        msg = f"workspaces.{plug.workspace}.integrations.{plug.name}.projects: name the projects that may be read"
+        raise ConfigurationError(msg)
+    config = GitLabConfig(
+        name=plug.name,
+        context=plug.context,
+        url=plug.external_url,
+        projects=plug.section.projects,
+        repositories={name: one.repository for name, one in plug.services.items() if one.repository},
+        environments=plug.section.environments,
+    )
+    transport = Transport(plug.endpoint(), plug.credential)
+    return create_gitlab_connector(
+        config, transport, clock=plug.clock, cursor_key=plug.cursor_key, redactor=plug.redactor
+    )
+
+
+CONNECTORS: dict[str, Callable[[Plug], Connector]] = {"prometheus": prometheus, "loki": loki, "gitlab": gitlab}
 """By the type that an integration names."""
 
 

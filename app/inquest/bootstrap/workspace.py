@@ -78,7 +78,16 @@ def build_workspaces(
             ceilings=DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS)),
             connectors=tuple(
                 CONNECTORS[one.type](
-                    Plug(integration, name, one, credentials[name, integration], clock, cursor_key, redactor)
+                    Plug(
+                        integration,
+                        name,
+                        one,
+                        credentials[name, integration],
+                        section.services,
+                        clock,
+                        cursor_key,
+                        redactor,
+                    )
                 )
                 for integration, one in section.integrations.items()
             ),
