@@ -18,6 +18,7 @@ _READ_OF_ITS_BEGIN = 100
 _REFUSES_QUERY = frozenset({400, 422, 500})
 """Statuses under which Loki says something of the query; 500 where a querier said it."""
 _NO_TENANT = "no org id"
+_PARSE_ERROR = "parse error"
 _TOO_MUCH = (
     ("max entries limit", "limit: Loki gives fewer lines at a time; ask for fewer"),
     ("query time range exceeds", "time_range: longer than Loki takes; narrow it"),
@@ -85,8 +86,8 @@ def _refusal(answer: Answer, now: datetime) -> Failure | None:
     if by_status is None or by_status.code is FailureCode.RATE_LIMITED:
         return by_status
     said = answer.body[:_READ_OF_A_REFUSAL].decode("utf-8", "replace").lower()
-    status = answer.status
-    if status in {400, 401} and _NO_TENANT in said[:_READ_OF_ITS_BEGIN]:
+    status, begin = answer.status, said[:_READ_OF_ITS_BEGIN]
+    if status in {400, 401} and _NO_TENANT in begin and _PARSE_ERROR not in begin:
         return failure(FailureCode.CONTEXT_MISMATCH, "org_id: Loki wants a tenant")
     if status in {502, 504}:
         return failure(FailureCode.TIMEOUT, f"HTTP {status}: Loki did not answer its gateway in time")
@@ -99,7 +100,7 @@ def _of_the_query(status: int, said: str) -> Failure | None:
     """Say what Loki says of the query. A parse error first: it repeats the query, which may hold any words."""
     if status not in _REFUSES_QUERY:
         return None
-    if "parse error" in said[:_READ_OF_ITS_BEGIN]:
+    if _PARSE_ERROR in said[:_READ_OF_ITS_BEGIN]:
         return failure(FailureCode.INVALID_QUERY, "expression: Loki cannot parse it")
     if (hint := _hint(_TOO_MUCH, said)) is not None:
         return failure(FailureCode.BUDGET_EXHAUSTED, hint)
