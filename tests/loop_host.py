@@ -64,8 +64,8 @@ E = TypeVar("E", bound=EventBody)
 class StillClock:
     """A clock that moves only when told."""
 
-    def __init__(self) -> None:
-        self.moment = T0
+    def __init__(self, moment: datetime = T0) -> None:
+        self.moment = moment
 
     def now(self) -> datetime:
         return self.moment
@@ -222,10 +222,14 @@ class Host:
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
     lease_lives: bool = True
     scrub: Callable[[str], str] = as_it_is
+    begins: datetime = T0
+    """When the clock begins: a real store compares deadlines with its own."""
+    store: Any = None
+    """Another store with the methods of MemoryJournal that are used here."""
 
     def __post_init__(self) -> None:
-        self.clock = StillClock()
-        self.memory = MemoryJournal("main", self.clock)
+        self.clock = StillClock(self.begins)
+        self.memory = self.store or MemoryJournal("main", self.clock)
         self.connector = SyntheticConnector(self.tools)
         self.owners = 0
         self.slept: list[float] = []
@@ -333,8 +337,8 @@ class Host:
             models=("scripted",),
             prompts={},
             limits=self.limits,
-            started_at=T0,
-            deadline_at=T0 + timedelta(seconds=self.limits.wall_clock_s),
+            started_at=self.begins,
+            deadline_at=self.begins + timedelta(seconds=self.limits.wall_clock_s),
             release="test",
         )
         yield (started,), ()
@@ -366,7 +370,7 @@ class Host:
             budget=PlanBudget(
                 max_model_turns=self.limits.max_model_turns,
                 max_connector_effects=self.limits.max_connector_effects,
-                deadline_at=T0 + timedelta(seconds=self.limits.wall_clock_s),
+                deadline_at=self.begins + timedelta(seconds=self.limits.wall_clock_s),
             ),
         )
 

@@ -153,6 +153,31 @@ async def test_what_no_hypothesis_cites_goes_before_what_one_cites() -> None:
     assert cited.startswith("turn/1/")
 
 
+async def test_a_request_without_tools_has_no_calls_in_its_history_and_still_tells_all() -> None:
+    host = Host([tool("logs_query", signal="logs")], signals=("logs",))
+
+    await host.gather(
+        in_order([calls(call("logs_query", expression="first")), calls(call("logs_query", expression="first"))])
+    )
+
+    last = host.views[-1]
+    assert (last.last, last.tools) == (True, ())
+    assert {message.role for message in last.messages} == {"user", "assistant"}
+    assert not any(isinstance(one, AssistantTurn) and one.tool_calls for one in last.messages)
+    told = "\n".join(message.text for message in last.messages)
+    assert 'turn/1/call/1: logs_query {"expression": "first"}' in told
+    assert "turn/1/call/1: E1 from synthetic (logs)" in told
+
+
+async def test_an_id_that_a_provider_uses_again_in_a_later_turn_names_one_call_only() -> None:
+    host = Host([tool("logs_query", signal="logs")], signals=("logs",))
+
+    await host.gather(lambda view: calls(call("logs_query", "call_0", expression=f"q{view.turn}")))
+
+    named = [one.call_id for one in host.views[-2].messages if isinstance(one, ToolResult)]
+    assert len(named) == len(set(named)) > 10
+
+
 # ---- the provider says that it is too much ---------------------------------------------------------------
 
 

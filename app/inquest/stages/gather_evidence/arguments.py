@@ -20,7 +20,8 @@ from inquest.domain.window import IncidentWindow, Window, snap
 
 MAX_DEPTH = 16
 MAX_SCHEMA_ERRORS = 3
-MAX_HINT_CHARS = 1_000
+MAX_HINT_CHARS = 2_400
+"""Enough to list every tool on offer."""
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _MILLISECONDS_FROM = 100_000_000_000
 """A number of time above this is milliseconds (as seconds it would be in the year 5138)."""

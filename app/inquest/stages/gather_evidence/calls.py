@@ -59,7 +59,7 @@ def plan_calls(state: LoopState, reply: Reply, offer: Offer) -> tuple[PlannedCal
     budget = state.plan.budget.max_connector_effects
     taken = _Taken(keys=_asked_before(state, offer.tools), effects_left=budget - state.spend.connector_effects)
     planned: list[PlannedCall] = []
-    seen: set[str] = set()
+    seen = {earlier.call_id for before in state.turns for earlier in before.calls}
     for ordinal, call in enumerate(reply.tool_calls[:MAX_LISTED_CALLS], start=1):
         call_id = _call_id(call, turn, ordinal, seen)
         try:
@@ -187,7 +187,10 @@ def _asked_before(state: LoopState, tools: Mapping[str, BoundTool]) -> dict[str,
 
 
 def _call_id(call: ToolCall, turn: int, ordinal: int, seen: set[str]) -> str:
-    """Keep the provider's id where it is fit for history; else make one: some are empty, repeated or odd."""
+    """Keep the provider's id where it is fit for history; else make one.
+
+    Some are empty or odd, and some providers begin anew in every reply: an id names one call of all turns.
+    """
     fit = len(call.call_id) <= MAX_CALL_ID_CHARS and _SAFE_ID.match(call.call_id) and call.call_id not in seen
     call_id = call.call_id if fit else f"call_{turn}_{ordinal}"
     seen.add(call_id)

@@ -18,18 +18,23 @@ from inquest.stages.gather_evidence.excerpt import one_line
 from inquest.stages.gather_evidence.kit import Frame
 from inquest.stages.gather_evidence.limits import INDEX_SHARE, part_bytes
 from inquest.stages.gather_evidence.render import fenced, is_empty, window_text
-from inquest.stages.gather_evidence.state import SEED_BATCH, LoopState, Turn
+from inquest.stages.gather_evidence.state import SEED_BATCH, Answer, LoopState, Turn
 
 MAX_SAID_BYTES = 2_000
 """Of the words of an earlier reply."""
 MIN_INDEX_LINE, MAX_INDEX_LINE = 24, 200
 
 
-def conversation(state: LoopState, frame: Frame) -> tuple[Message, ...]:
-    """Give brief, seed answers, the turns so far, and how things stand."""
+def conversation(state: LoopState, frame: Frame, *, tools: bool) -> tuple[Message, ...]:
+    """Give brief, seed answers, the turns so far, and how things stand.
+
+    Without `tools` the calls and answers of earlier turns are written as text: some providers refuse a
+    request whose history has calls and which describes no tool.
+    """
     messages: list[Message] = [UserText(text=brief(state, frame.boundary)), *_seeds(state, frame)]
     for turn in state.turns:
-        messages.extend(_turn(state, turn, frame))
+        messages.extend(_called(state, turn, frame) if tools else _told(state, turn, frame))
+        messages.extend(UserText(text=note) for note in _notes(state, turn, frame.boundary))
     messages.append(UserText(text=_standing(state, frame.boundary)))
     return tuple(_merged(messages))
 
@@ -43,35 +48,53 @@ def _seeds(state: LoopState, frame: Frame) -> list[Message]:
     return [UserText(text="\n\n".join(["Asked before your first turn:", *parts]))]
 
 
-def _turn(state: LoopState, turn: Turn, frame: Frame) -> list[Message]:
-    answers = [one for one in state.answers if one.batch == turn.batch and one.path not in state.evicted]
+def _called(state: LoopState, turn: Turn, frame: Frame) -> list[Message]:
+    """Give a turn as a reply with its calls, and their answers in asked order."""
+    answers = _shown(state, turn)
     calls = tuple(
         ToolCall(call_id=one.call_id, name=one.name, arguments=shown_arguments(one.arguments)) for one in answers
     )
-    said = turn.outcome.content if isinstance(turn.outcome, Reply) and turn.batch not in state.evicted else ""
+    said = _said(state, turn)
+    results = [ToolResult(call_id=one.call_id, name=one.name, text=answer_text(state, one, frame)) for one in answers]
+    return [AssistantTurn(text=said, tool_calls=calls), *results] if calls or said else []
+
+
+def _told(state: LoopState, turn: Turn, frame: Frame) -> list[Message]:
+    """Give the same turn in words."""
+    answers = _shown(state, turn)
+    said = _said(state, turn)
+    called = [f"{one.path}: {one.name} {shown_arguments(one.arguments)}" for one in answers]
     messages: list[Message] = []
-    if calls or said.strip():
-        messages.append(AssistantTurn(text=one_line(said.strip(), MAX_SAID_BYTES), tool_calls=calls))
-    messages.extend(
-        ToolResult(call_id=one.call_id, name=one.name, text=answer_text(state, one, frame)) for one in answers
-    )
-    notes = _notes(state, turn.number + 1, frame.boundary)
-    if turn.unlisted_calls:
-        notes.insert(0, f"{turn.unlisted_calls} more calls were not read: a reply has at most {MAX_LISTED_CALLS}.")
-    messages.extend(UserText(text=note) for note in notes)
+    if said or called:
+        messages.append(AssistantTurn(text="\n".join([*([said] if said else []), *called])))
+    messages.extend(UserText(text=f"{one.path}: {answer_text(state, one, frame)}") for one in answers)
     return messages
 
 
-def _notes(state: LoopState, before_turn: int, boundary: str) -> list[str]:
-    nudges = [nudge.text for nudge in state.nudges if nudge.turn == before_turn]
-    changes = [_change_text(change, boundary) for turn, change in state.changes if turn == before_turn]
-    return [*nudges, *changes]
+def _shown(state: LoopState, turn: Turn) -> list[Answer]:
+    return [one for one in state.answers if one.batch == turn.batch and one.path not in state.evicted]
+
+
+def _said(state: LoopState, turn: Turn) -> str:
+    if not isinstance(turn.outcome, Reply) or turn.batch in state.evicted:
+        return ""
+    return one_line(turn.outcome.content.strip(), MAX_SAID_BYTES)
+
+
+def _notes(state: LoopState, turn: Turn, boundary: str) -> list[str]:
+    """Give what was said to the model between `turn` and the next."""
+    following = turn.number + 1
+    unlisted = f"{turn.unlisted_calls} more calls were not read: a reply has at most {MAX_LISTED_CALLS}."
+    nudges = [nudge.text for nudge in state.nudges if nudge.turn == following]
+    changes = [_change_text(change, boundary) for at, change in state.changes if at == following]
+    return [*([unlisted] if turn.unlisted_calls else []), *nudges, *changes]
 
 
 def _change_text(change: EpisodeChanged, boundary: str) -> str:
     names = ", ".join(member.alert.name for member in change.joined)
     joined = f"joined: {one_line(names, MAX_SAID_BYTES)}" if names else "none joined"
-    said = fenced(f"{joined}; {len(change.resolved)} resolved", boundary, "episode")
+    more = f", and {change.unlisted_members} more" if change.unlisted_members else ""
+    said = fenced(f"{joined}{more}; {len(change.resolved)} resolved", boundary, "episode")
     return f"The episode changed; the window now ends at {change.window_end.isoformat()}.\n{said}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -170,8 +171,9 @@ class _Loop:
         if await self._episode_changed(step.turn):
             return None
         state = self._state
-        question = Question(self._kit, state, await self._held())
-        evicted = question.must_evict()
+        held = await self._held()
+        # In a thread: counting tokens takes a while, and the worker's other investigations go on meanwhile.
+        question, evicted = await asyncio.to_thread(_fitted, self._kit, state, held)
         if evicted:
             await self._steer(Evicted(turn=step.turn, keys=evicted))
             return None
@@ -262,6 +264,12 @@ class _Loop:
         left = self._state.deadline - self._acts.clock.now()
         reserve = concluding_reserve(self._state.investigation.limits) / 2
         return min(MODEL_TURN_TIMEOUT_S, max((left - reserve).total_seconds(), LEAST_TIMEOUT_S))
+
+
+def _fitted(kit: GatherKit, state: LoopState, held: Mapping[str, bytes]) -> tuple[Question, tuple[str, ...]]:
+    """Write the question, and say what must be evicted before it may be asked."""
+    question = Question(kit, state, held)
+    return question, question.must_evict()
 
 
 def _as_ceiling(refused: BudgetExhausted, turn: int) -> CeilingReached:

@@ -52,12 +52,12 @@ class ParsedContents(Mapping[str, SignalContent]):
 
 
 def loop_view(state: LoopState, frame: Frame, contents: Mapping[str, bytes]) -> LoopView:
-    """Give everything that the next turn may look at.
+    """Give everything that the next turn, or diagnose once the loop has ended, may look at.
 
     `contents` are the stored bytes of `held_digests(state)`. Evictions are those that the journal has;
     `with_evicted` adds more for a request that is not the loop's.
     """
-    last = state.withdrawn is not None
+    last = state.withdrawn is not None or state.investigation.gathered is not None
     offered = () if last else (state.offered or ())
     known = {**frame.tools, **INTERNAL_TOOLS}
     return LoopView(
@@ -65,7 +65,7 @@ def loop_view(state: LoopState, frame: Frame, contents: Mapping[str, bytes]) -> 
         turn=state.next_turn,
         last=last,
         tools=tuple(known[name] for name in offered if name in known),
-        messages=conversation(state, frame),
+        messages=conversation(state, frame, tools=not last),
         exchanges=tuple(exchange(state, answer, frame, state.evicted) for answer in state.answers),
         evidence=state.evidence,
         excluded=state.excluded,
