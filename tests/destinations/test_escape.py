@@ -68,13 +68,27 @@ def test_hostile_prose_is_words_and_code_spans(text: str) -> None:
     assert {token.type for token in found} <= ALLOWED_TOKENS
     for token in found:
         if token.type == "text":
-            assert all(is_plain_word(word) for word in token.content.split()), token.content
+            assert all(is_plain_word(word) or not word.strip("().,;:") for word in token.content.split()), token.content
     assert "\n" not in written
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_prose_loses_nothing_that_was_visible(text: str) -> None:
     assert shown(f"Said: {markdown_prose(text)}").split() == ["Said:", *clean(text).text.split()]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("the pod (a/b) of x_y, and", "the pod (`a/b`) of `x_y`, and"),
+        ("see a/b b/c.", "see `a/b b/c`."),
+        ("f(a_b) of", "`f(a_b)` of"),
+        ('say "a_b" now', 'say `"a_b"` now'),
+        ("( ).", "`( ).`"),
+    ],
+)
+def test_the_punctuation_of_prose_stays_outside_of_code(text: str, written: str) -> None:
+    assert markdown_prose(text) == written
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -18,6 +18,7 @@ _WORD = re.compile(
     r"""[)"'.,;:!?]*\Z"""
 )
 """A word, a number or a time of day, with the punctuation of prose around it."""
+_OPENING, _CLOSING = "(", ").,;:"
 _ABBREVIATIONS = frozenset({"e.g.", "i.e.", "vs.", "(e.g.", "(i.e."})
 _COMMIT = re.compile(r"^(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{7,}\Z")
 """GitLab and GitHub make a cross-reference of these."""
@@ -44,14 +45,25 @@ def markdown_prose(text: str, *, in_table: bool = False) -> str:
     for token in plain(text).split():
         if is_plain_word(token):
             if odd:
-                pieces.append(markdown_code(" ".join(odd), in_table=in_table))
+                pieces.append(_odd_words(" ".join(odd), in_table=in_table))
                 odd = []
             pieces.append(token)
         else:
             odd.append(token)
     if odd:
-        pieces.append(markdown_code(" ".join(odd), in_table=in_table))
+        pieces.append(_odd_words(" ".join(odd), in_table=in_table))
     return " ".join(pieces)
+
+
+def _odd_words(text: str, *, in_table: bool) -> str:
+    """Put odd words into a code span, the punctuation of prose around them outside of it."""
+    core = text.lstrip(_OPENING)
+    lead = text[: len(text) - len(core)]
+    core = core.rstrip(_CLOSING)
+    trail = text[len(lead) + len(core) :]
+    if not core.strip() or any(sign in core for sign in "()\"'"):
+        return markdown_code(text, in_table=in_table)
+    return f"{lead}{markdown_code(core, in_table=in_table)}{trail}"
 
 
 def is_plain_word(token: str) -> bool:

@@ -99,8 +99,8 @@ class _Writer:
                 shown = markdown_prose(text, in_table=in_table) + more
             case Code(text=text, more=more):
                 shown = markdown_code(text, in_table=in_table) + more
-            case Link(label=label, url=url):
-                shown = self.link(label, url, in_table=in_table)
+            case Link():
+                shown = self.link(piece, in_table=in_table)
             case Ref(evidence=evidence):
                 shown = f"[{evidence}]"
             case Spark(shape=shape):
@@ -109,8 +109,8 @@ class _Writer:
                 assert_never(unknown)
         return shown
 
-    def link(self, label: str, url: str, *, in_table: bool) -> str:
-        allowed = allowed_url(url, self._hosts)
+    def link(self, link: Link, *, in_table: bool) -> str:
+        allowed = allowed_url(link.url, self._hosts)
         if allowed is None:
-            return f"{label} {markdown_code(url, in_table=in_table)}"
-        return f"[{label}]({markdown_url(allowed)})"
+            return f"{link.label} {markdown_code(link.inert, in_table=in_table)}"
+        return f"[{link.label}]({markdown_url(allowed)})"

@@ -151,13 +151,13 @@ def _ruled_out(report: Report) -> Section:
     rows: list[Line] = []
     if report.diagnosis is not None:
         rows.extend(
-            (foreign(one.hypothesis), Plain(": "), foreign(one.reason), *cited(one.citations))
+            (foreign(one.hypothesis.rstrip(". ")), Plain(": "), foreign(one.reason), *cited(one.citations))
             for one in report.diagnosis.ruled_out
         )
     for entry in report.ledger.entries:
         if entry.judgement == "refuted":
             why: Line = (Plain(": "), foreign(entry.reason)) if entry.reason else ()
-            rows.append((Plain("refuted: "), foreign(entry.hypothesis.text), *why, *refs(entry.evidence)))
+            rows.append((Plain("refuted: "), foreign(entry.hypothesis.text.rstrip(". ")), *why, *refs(entry.evidence)))
     return Section("Ruled out", (Bullets(tuple(rows)) if rows else Paragraph((Plain("Nothing was ruled out."),)),))
 
 

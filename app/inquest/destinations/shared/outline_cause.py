@@ -17,8 +17,11 @@ from inquest.destinations.shared.page import (
     foreign,
 )
 from inquest.destinations.shared.words import VERDICTS, moment
+from inquest.domain.claim import Absent, Present
+from inquest.stages.claims import render
 
 if TYPE_CHECKING:
+    from inquest.domain.claim import Claim
     from inquest.domain.diagnosis import Diagnosis
     from inquest.domain.report import Report
 
@@ -96,11 +99,11 @@ def _facts(diagnosis: Diagnosis) -> tuple[Line, ...]:
 def _claims(diagnosis: Diagnosis) -> list[Block]:
     blocks: list[Block] = []
     if diagnosis.validated_claims:
-        confirmed = tuple((foreign(claim.text), *cited(claim.citations)) for claim in diagnosis.validated_claims)
+        confirmed = tuple((*_claim(claim), *cited(claim.citations)) for claim in diagnosis.validated_claims)
         blocks += [Paragraph((Strong("Confirmed claims"),)), Bullets(confirmed)]
     if diagnosis.non_validated_claims:
         not_confirmed = tuple(
-            (foreign(one.claim.text), *cited(one.claim.citations), Plain(" not confirmed: "), foreign(one.reason))
+            (*_claim(one.claim), *cited(one.claim.citations), Plain(" not confirmed: "), foreign(one.reason))
             for one in diagnosis.non_validated_claims
         )
         blocks += [Paragraph((Strong("Claims that code could not confirm"),)), Bullets(not_confirmed)]
@@ -108,3 +111,14 @@ def _claims(diagnosis: Diagnosis) -> list[Block]:
         notes = tuple((foreign(note),) for note in diagnosis.notes)
         blocks += [Paragraph((Strong("Left out of what was proposed"),)), Bullets(notes)]
     return blocks
+
+
+def _claim(claim: Claim) -> Line:
+    """Word a claim: its own sentence, but what code quotes from evidence stands as it is there."""
+    if claim.text != render(claim):
+        return (foreign(claim.text),)
+    match claim:
+        case Present(fragment=quoted) | Absent(query=quoted):
+            return (foreign(claim.text.removesuffix(quoted).strip()), Plain(" "), code(quoted))
+        case _:
+            return (foreign(claim.text),)

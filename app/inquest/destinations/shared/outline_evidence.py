@@ -50,7 +50,7 @@ def evidence_section(report: Report, contents: Mapping[str, bytes], left_out: Ma
     drawn = _drawn_series(report)
     rows: list[tuple[Line, ...]] = []
     for item in report.evidence:
-        link: Line = (Link("open", links[item.name]),) if item.name in links else (Plain("no page"),)
+        link: Line = (Link("open", links[item.name], brief=True),) if item.name in links else (Plain("no page"),)
         course = _course(report, item, contents, drawn.get(item.name, 0))
         rows.append(((Ref(item.name),), _source(item), _window(item), course, _answer(item, left_out), link))
     table = Table(

@@ -10,6 +10,9 @@ from inquest.destinations.shared.words import dollars, duration, moment, plural
 if TYPE_CHECKING:
     from inquest.domain.report import Report
 
+ANALYST = "analyst"
+"""The built-in one uses no tokens: nobody has to say how many."""
+
 
 def footer_lines(report: Report) -> tuple[Line, ...]:
     """Give the lines of the footer, in order."""
@@ -33,7 +36,8 @@ def footer_lines(report: Report) -> tuple[Line, ...]:
             ),
         ),
     ]
-    if spend.turns_of_unknown_usage or spend.turns_of_unknown_cost:
+    asked_a_provider = report.model != ANALYST
+    if asked_a_provider and (spend.turns_of_unknown_usage or spend.turns_of_unknown_cost):
         lines.append((Plain(_unknown(report)),))
     hit = ", ".join(report.limits_hit)
     lines.append((Plain("Limits hit: "), code(hit) if hit else Plain("none")))

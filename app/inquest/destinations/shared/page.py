@@ -51,10 +51,19 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A page elsewhere. It is a link only where its host is allowed, else inert text."""
+    """A page elsewhere. It is a link only where its host is allowed, else inert text.
+
+    `brief`: where it is no link, naming the host is enough; the whole address is in report.json.
+    """
 
     label: str
     url: str
+    brief: bool = False
+
+    @property
+    def inert(self) -> str:
+        """Give the text that stands where there is no link."""
+        return self.url.split("/")[2] if self.brief and self.url.count("/") > 1 else self.url
 
 
 @dataclass(frozen=True, slots=True)
