@@ -235,7 +235,7 @@ async def test_a_drain_lets_what_was_sent_end_and_be_recorded_and_sends_nothing_
             eight_begun.set()
         await eight_begun.wait()
         if len(ended) > 0:  # the first one to end lets the ninth in, which is refused; the others still run
-            for _ in range(50):
+            for _round in range(50):
                 await asyncio.sleep(0)
         ended.append(1)
 
