@@ -220,6 +220,8 @@ async def test_lines_have_a_direction_and_numbers_a_step() -> None:
             prepared(connector, "query", {**counted, "step_seconds": 28})
         with pytest.raises(InvalidQuery, match="label: write a label name"):
             prepared(connector, "labels", {"label": "../admin"})
+        with pytest.raises(InvalidQuery, match="label: write a label name"):
+            prepared(connector, "labels", {"label": "app\n"})
         with pytest.raises(InvalidQuery, match="direction: does not fit"):
             prepared(connector, "query", {**QUERY, "direction": "sideways"})
 
@@ -343,6 +345,8 @@ async def test_the_tenant_of_the_configuration_goes_with_every_request() -> None
         {"org_id": "other"},  # than the tenant that is pinned
         {"org_id": "shop|other"},
         {"org_id": "shop\r\nX-Evil: 1"},
+        {"org_id": "shop\n"},
+        {"mandatory_matchers": {"app\n": "x"}},
         {"mandatory_matchers": {"": "x"}},
         {"mandatory_matchers": {"a-b": "x"}},
         {"mandatory_matchers": {"tenant": ""}},

@@ -21,7 +21,7 @@ MAX_DETAIL_CHARS = 2_000
 LATER = timedelta(minutes=1)
 """A merge or a start may carry a moment a little after the record's updated_at, by which GitLab selects."""
 
-_PATH = re.compile(r"^(?!\.{1,2}/)[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9_.][A-Za-z0-9_.-]*)+$")
+_PATH = re.compile(r"^(?!\.{1,2}/)[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9_.][A-Za-z0-9_.-]*)+\Z")
 _MAX_PATH_CHARS = 255
 
 

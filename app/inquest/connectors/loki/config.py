@@ -31,8 +31,8 @@ STATS = (*API, "index", "stats")
 QUERY_ENDPOINTS = frozenset({QUERY_RANGE, SERIES, STATS})
 """What may be posted to: a long expression does not fit into a URL. Give it to the transport as `post_to`."""
 
-LABEL_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]{0,254}$")
-_ORG_ID = re.compile(r"^[A-Za-z0-9!_.*'()-]{1,150}$")
+LABEL_NAME = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]{0,254}\Z")
+_ORG_ID = re.compile(r"^[A-Za-z0-9!_.*'()-]{1,150}\Z")
 
 
 class LokiConfig(Value):
