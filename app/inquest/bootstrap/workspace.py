@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -92,7 +93,9 @@ def build_workspaces(
                 for integration, one in section.integrations.items()
             ),
             catalogue=tuple(_service(service, one) for service, one in section.services.items()),
-            destinations={each: _destination(each, one, base, key) for each, one in section.destinations.items()},
+            destinations={
+                each: _destination(each, one, section, base, key) for each, one in section.destinations.items()
+            },
             model=models[name],
             limits=_limits(section),
             max_running=section.budgets.max_running,
@@ -163,11 +166,14 @@ def _service(name: str, section: ServiceSection) -> Service:
     )
 
 
-def _destination(name: str, section: DestinationSection, base: Path, key: InstallationKey) -> Destination:
+def _destination(
+    name: str, section: DestinationSection, whole: WorkspaceSection, base: Path, key: InstallationKey
+) -> Destination:
+    """Build a destination. Links may go to the sources of the workspace, and to what its section allows."""
     folder = (base / Path(section.path).expanduser()).absolute()
-    return create_folder_destination(
-        name, FolderConfig(path=str(folder)), signer=key, link_hosts=section.allowed_link_hosts
-    )
+    sources = {urlsplit(one.external_url or one.url).hostname or "" for one in whole.integrations.values()}
+    hosts = sorted({*sources, *section.allowed_link_hosts} - {""})
+    return create_folder_destination(name, FolderConfig(path=str(folder)), signer=key, link_hosts=hosts)
 
 
 def _model(section: ModelSection, workspace: str) -> ModelAccess | None:

@@ -42,16 +42,21 @@ def markdown_prose(text: str, *, in_table: bool = False) -> str:
     """Write foreign prose on one line of Markdown: words as they are, all else in code spans."""
     pieces: list[str] = []
     odd: list[str] = []
+
+    def flush() -> None:
+        if odd:
+            pieces.append(_odd_words(" ".join(odd), in_table=in_table))
+            odd.clear()
+
     for token in plain(text).split():
         if is_plain_word(token):
-            if odd:
-                pieces.append(_odd_words(" ".join(odd), in_table=in_table))
-                odd = []
+            flush()
             pieces.append(token)
         else:
             odd.append(token)
-    if odd:
-        pieces.append(_odd_words(" ".join(odd), in_table=in_table))
+            if token.endswith(tuple(_CLOSING)):
+                flush()
+    flush()
     return " ".join(pieces)
 
 
