@@ -81,7 +81,7 @@ def _item(item: Json) -> str:
 
 
 def _course(points: list[Json]) -> str:
-    """Word the course of a series: how many samples, first, last, least, most, and some between them."""
+    """Word the course of a series: extremes, and samples evenly spread as INDEX@TIME=VALUE; INDEX is for pointers."""
     known = [
         (at, point[0], point[1])
         for at, point in enumerate(points)
@@ -90,17 +90,31 @@ def _course(points: list[Json]) -> str:
     if not known:
         return f"{len(points)} points, none finite"
     least, most = min(known, key=lambda one: one[2]), max(known, key=lambda one: one[2])
+    if least[2] == most[2]:
+        return f"{len(points)} points, all {least[2]:g}: {_samples([known[0], known[-1]])}"
     step = max(len(known) // SAMPLED_POINTS, 1)
     chosen = {one[0]: one for one in (*known[::step], known[-1], least, most)}
-    said = " ".join(f"points/{at}:{_time(time)}={value:g}" for at, (_, time, value) in sorted(chosen.items()))
-    return f"{len(points)} points, min {least[2]:g} at points/{least[0]}, max {most[2]:g} at points/{most[0]}; {said}"
+    extremes = f"min {least[2]:g} @{least[0]}, max {most[2]:g} @{most[0]}"
+    return f"{len(points)} points, {extremes}: {_samples([chosen[at] for at in sorted(chosen)])}"
+
+
+def _samples(samples: list[tuple[int, Json, int | float]]) -> str:
+    """Write samples; the date stands where it changes."""
+    said: list[str] = []
+    date = ""
+    for at, time, value in samples:
+        moment = _time(time)
+        day, _, clock = moment.partition("T")
+        said.append(f"{at}@{moment if day != date else clock}={value:g}")
+        date = day
+    return " ".join(said)
 
 
 def _time(ms: Json) -> str:
     if not isinstance(ms, int):
         return "?"
     try:
-        return rfc3339(from_epoch_ms(ms))
+        return rfc3339(from_epoch_ms(ms)).replace(".000Z", "Z")
     except (OverflowError, ValueError, OSError):
         return str(ms)
 
