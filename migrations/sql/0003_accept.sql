@@ -21,15 +21,19 @@ language plpgsql as $$
 -- rendered when its sender claims it, so one that is still planned shows the members of then: another
 -- `members` beside it would say nothing, and `members` comes at most once a minute.
 declare
+  v_targets text[];
   v_target record;
   v_newest record;
   v_not_before timestamptz;
   v_ring text[] := '{}';
 begin
+  v_targets := array(
+    select t.target_id from (
+      select investigation_id from investigation where episode_id = p_episode_id and status <> 'deleting' offset 0) i
+    cross join lateral (
+      select target_id from delivery_target where investigation_id = i.investigation_id offset 0) t);
   for v_target in
-    select t.target_id from delivery_target t join investigation i using (investigation_id)
-    where i.episode_id = p_episode_id and i.status <> 'deleting'
-    order by t.target_id for no key update of t
+    select target_id from delivery_target where target_id = any (v_targets) order by target_id for no key update
   loop
     select kind, state into v_newest from delivery where target_id = v_target.target_id
       order by revision desc limit 1;
@@ -62,10 +66,12 @@ create function settle_episodes(p_episode_ids text[], p_now timestamptz) returns
 declare
   v_episode record;
   v_last_post timestamptz;
+  v_ended text[];
 begin
   for v_episode in
-    select episode_id, stale_after from episode
-    where episode_id = any (p_episode_ids) and ended_at is null and next_stale_at <= p_now
+    select e.episode_id, e.stale_after from unnest(p_episode_ids) id cross join lateral (
+      select * from episode x where x.episode_id = id limit 1) e
+    where e.ended_at is null and e.next_stale_at <= p_now
   loop
     with stale as (
       update alert a set status = 'resolved', stale = true, changed_version = e.version + 1
@@ -82,14 +88,20 @@ begin
     perform note_quiet(v_episode.episode_id, coalesce(v_last_post + v_episode.stale_after, p_now), p_now);
   end loop;
   for v_episode in
-    select e.episode_id from episode e
-    where e.episode_id = any (p_episode_ids) and e.ended_at is null and (e.quiet_since is not null) =
-      exists (select 1 from alert a where a.episode_id = e.episode_id and a.status = 'firing')
+    select e.episode_id from unnest(p_episode_ids) id cross join lateral (
+      select x.episode_id, x.ended_at, x.quiet_since, exists (
+        select 1 from alert a where a.episode_id = x.episode_id and a.status = 'firing') as fires
+      from episode x where x.episode_id = id limit 1) e
+    where e.ended_at is null and (e.quiet_since is not null) = e.fires
   loop
     perform note_quiet(v_episode.episode_id, p_now, p_now);
   end loop;
-  update episode set ended_at = quiet_since + quiet_for
-  where episode_id = any (p_episode_ids) and ended_at is null and quiet_since + quiet_for <= p_now;
+  v_ended := array(
+    select e.episode_id from unnest(p_episode_ids) id cross join lateral (
+      select x.episode_id, x.ended_at, x.quiet_since + x.quiet_for as ends_at
+      from episode x where x.episode_id = id limit 1) e
+    where e.ended_at is null and e.ends_at <= p_now);
+  update episode set ended_at = quiet_since + quiet_for where episode_id = any (v_ended);
 end $$;
 
 create function note_quiet(p_episode_id text, p_since timestamptz, p_now timestamptz) returns void
@@ -163,6 +175,8 @@ create type opening as (
   carries_over boolean,            -- the previous one ends now, and its firing members go on here
   investigation_id text,
   opener int,
+  name text,                       -- the opener's
+  body bytea,
   severity_rank int,
   not_before timestamptz,
   defer_reason text
@@ -182,23 +196,24 @@ begin
     select distinct k from (
       select m.group_key as k from unnest(p_members) m
       union all
-      select e.group_key from unnest(p_members) m
-        join alert a on a.workspace = p_rules.workspace and a.intake = p_rules.intake
-          and a.fingerprint = m.fingerprint and a.status = 'firing'
-        join episode e on e.episode_id = a.episode_id
+      select e.group_key from unnest(p_members) m cross join lateral (
+        select a.episode_id from alert a
+        where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
+          and a.status = 'firing' limit 1) held cross join lateral (
+        select x.group_key from episode x where x.episode_id = held.episode_id limit 1) e
       union all
-      select e.group_key from unnest(p_members) m
-        join alert a on a.workspace = p_rules.workspace and a.intake = p_rules.intake
-          and a.fingerprint = m.fingerprint and a.starts_at = m.starts_at and a.status = 'resolved'
-        join episode e on e.episode_id = a.episode_id) named
+      select e.group_key from unnest(p_members) m cross join lateral (
+        select a.episode_id from alert a
+        where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
+          and a.starts_at = m.starts_at limit 1) held cross join lateral (
+        select x.group_key from episode x where x.episode_id = held.episode_id limit 1) e) named
     order by k);
   insert into alert_group (workspace, group_key)
     select p_rules.workspace, u.k from unnest(v_keys) with ordinality u (k, i) order by u.i
     on conflict (workspace, group_key) do update set group_key = excluded.group_key where false; -- locks it
   return array(
-    select g.episode_id from unnest(v_keys) k
-    join alert_group g on g.workspace = p_rules.workspace and g.group_key = k
-    where g.episode_id is not null);
+    select episode_id from alert_group
+    where workspace = p_rules.workspace and group_key = any (v_keys) and episode_id is not null);
 end $$;
 
 create function take_resolved(p_rules intake_rules, p_members posted[], p_now timestamptz) returns text[]
@@ -206,32 +221,37 @@ language plpgsql as $$
 -- Resolve the rows that these members end, and give their episodes. A resolve of an earlier stretch leaves a
 -- row that fires since later; one of a stretch never seen here is kept as a row without an episode.
 declare
-  v_fingerprints text[];
-  v_episodes text[];
+  m record;
+  v_episodes text[] := '{}';
 begin
-  with ended as (
-    update alert a set status = 'resolved', stale = false, ends_at = m.ends_at, last_seen = p_now,
-      changed_version = coalesce((select e.version + 1 from episode e where e.episode_id = a.episode_id), 0)
-    from unnest(p_members) m
-    where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
-      and a.status = 'firing'
-      and (m.starts_at is null or m.ends_at is null or m.starts_at = a.starts_at or m.ends_at >= a.starts_at
-        or convert_from(a.body, 'UTF8')::jsonb ->> 'starts_at' is null) -- starts_at is our clock's, not the sender's
-    returning a.fingerprint, a.episode_id)
-  select array_agg(fingerprint), array_agg(distinct episode_id) filter (where episode_id is not null)
-    into v_fingerprints, v_episodes from ended;
-  insert into alert (alert_id, workspace, intake, fingerprint, starts_at, name, status, ends_at, severity_rank,
-      body, labels, occurrences, first_seen, last_seen, heartbeat)
-    select new_id(), p_rules.workspace, p_rules.intake, m.fingerprint, coalesce(m.starts_at, p_now), m.name,
-      'resolved', m.ends_at, m.severity_rank, m.body, labels_of(m.body), 0, p_now, p_now, m.heartbeat
-    from unnest(p_members) m
-    where m.fingerprint <> all (coalesce(v_fingerprints, '{}')) and not exists (
+  for m in
+    select p.*, f.alert_id, f.episode_id from unnest(p_members) p left join lateral (
+      select a.alert_id, a.episode_id from alert a
+      where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
+        and a.status = 'firing'
+        and (p.starts_at is null or p.ends_at is null or p.starts_at = a.starts_at or p.ends_at >= a.starts_at
+          or convert_from(a.body, 'UTF8')::jsonb ->> 'starts_at' is null) -- that start is our clock's
+      limit 1) f on true
+  loop
+    if m.alert_id is not null then
+      update alert a set status = 'resolved', stale = false, ends_at = m.ends_at, last_seen = p_now,
+        changed_version = coalesce((select e.version + 1 from episode e where e.episode_id = m.episode_id), 0)
+      where a.alert_id = m.alert_id;
+      v_episodes := v_episodes || m.episode_id;
+    elsif not exists (
       select 1 from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
         and (m.starts_at is null or a.starts_at = m.starts_at
           or m.ends_at >= a.starts_at and m.starts_at <= a.ends_at)) -- a peer's clock, the same stretch
-    on conflict do nothing;
-  return coalesce(v_episodes, '{}');
+    then
+      insert into alert (alert_id, workspace, intake, fingerprint, starts_at, name, status, ends_at, severity_rank,
+          body, labels, occurrences, first_seen, last_seen, heartbeat)
+        values (new_id(), p_rules.workspace, p_rules.intake, m.fingerprint, coalesce(m.starts_at, p_now), m.name,
+          'resolved', m.ends_at, m.severity_rank, m.body, labels_of(m.body), 0, p_now, p_now, m.heartbeat)
+        on conflict do nothing;
+    end if;
+  end loop;
+  return array(select distinct id from unnest(v_episodes) id where id is not null);
 end $$;
 
 create function take_repeats(
@@ -240,36 +260,44 @@ create function take_repeats(
 ) language plpgsql as $$
 -- Count the members whose row fires, or did with the same starts_at in an episode that lives: the rows'
 -- fingerprints, their episodes, and those episodes in which something fires again.
+declare
+  m record;
 begin
-  with repeated as (
-    update alert a set occurrences = a.occurrences + m.times, last_seen = p_now,
-      starts_at = case when m.starts_at < a.starts_at and not exists (
-        select 1 from alert other
-        where other.workspace = a.workspace and other.intake = a.intake and other.fingerprint = a.fingerprint
-          and other.starts_at = m.starts_at) then m.starts_at else a.starts_at end
-    from unnest(p_members) m
-    where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
-      and a.status = 'firing'
-    returning a.fingerprint, a.episode_id)
-  select coalesce(array_agg(fingerprint), '{}'), coalesce(array_agg(distinct episode_id), '{}')
-    into o_fingerprints, o_touched from repeated;
+  o_fingerprints := '{}';
+  o_touched := '{}';
   o_changed := '{}';
-  if cardinality(o_fingerprints) = cardinality(p_members) then
-    return;
-  end if;
-  with again as (
-    update alert a set status = 'firing', stale = false, ends_at = null, occurrences = a.occurrences + m.times,
-      last_seen = p_now, body = m.body, labels = labels_of(m.body),
-      changed_version = coalesce((select e.version + 1 from episode e where e.episode_id = a.episode_id), 0)
-    from unnest(p_members) m
-    where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
-      and a.starts_at = m.starts_at and a.status = 'resolved' and m.fingerprint <> all (o_fingerprints)
-      and (a.heartbeat and m.heartbeat
-        or exists (select 1 from episode e where e.episode_id = a.episode_id and e.ended_at is null))
-    returning a.fingerprint, a.episode_id)
-  select o_fingerprints || coalesce(array_agg(fingerprint), '{}'),
-      coalesce(array_agg(distinct episode_id) filter (where episode_id is not null), '{}')
-    into o_fingerprints, o_changed from again;
+  for m in
+    select p.*, k.alert_id, k.status, k.since, k.episode_id from unnest(p_members) p cross join lateral (
+      select a.alert_id, a.status, a.starts_at as since, a.episode_id from alert a
+      where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
+        and a.status = 'firing'
+      union all
+      select a.alert_id, a.status, a.starts_at, a.episode_id from alert a
+      where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
+        and a.starts_at = p.starts_at and a.status = 'resolved'
+        and (a.heartbeat and p.heartbeat
+          or exists (select 1 from episode e where e.episode_id = a.episode_id and e.ended_at is null))
+      limit 1) k
+  loop
+    o_fingerprints := o_fingerprints || m.fingerprint;
+    if m.status = 'firing' then
+      update alert a set occurrences = a.occurrences + m.times, last_seen = p_now,
+        starts_at = case when m.starts_at < m.since and not exists (
+          select 1 from alert other
+          where other.workspace = a.workspace and other.intake = a.intake and other.fingerprint = a.fingerprint
+            and other.starts_at = m.starts_at) then m.starts_at else a.starts_at end
+      where a.alert_id = m.alert_id;
+      o_touched := o_touched || m.episode_id;
+    else
+      update alert a set status = 'firing', stale = false, ends_at = null, occurrences = a.occurrences + m.times,
+        last_seen = p_now, body = m.body, labels = labels_of(m.body),
+        changed_version = coalesce((select e.version + 1 from episode e where e.episode_id = m.episode_id), 0)
+      where a.alert_id = m.alert_id;
+      o_changed := o_changed || m.episode_id;
+    end if;
+  end loop;
+  o_touched := array(select distinct id from unnest(o_touched) id where id is not null);
+  o_changed := array(select distinct id from unnest(o_changed) id where id is not null);
 end $$;
 
 create function admission_times(p_rules intake_rules, p_now timestamptz, p_count int) returns timestamptz[]
@@ -314,33 +342,37 @@ language plpgsql as $$
 -- alertname or a higher severity than the episode had.
 declare
   v_group record;
+  v_first posted;
+  v_worse posted;
   v_openings opening[] := '{}';
   v_times timestamptz[];
   v_midnight timestamptz := daily_ceiling(p_rules, p_now);
 begin
   for v_group in
-    select m.group_key, g.episode_id, e.ended_at is null as lives, i.status in ('deferred', 'queued', 'running', 'waiting') as runs,
-      coalesce(i.ended_at, e.opened_at) as ended_at, min(m.n) as first_n, max(m.severity_rank) as severity_rank,
-      min(m.n) filter (where m.severity_rank > e.severity_rank or m.is_new_name) as worse_n
-    from (
-      select p.*, not exists (
-        select 1 from alert_group ag join alert a on a.episode_id = ag.episode_id and a.name = p.name
-        where ag.workspace = p_rules.workspace and ag.group_key = p.group_key) as is_new_name
-      from unnest(p_members) p) m
-    join alert_group g on g.workspace = p_rules.workspace and g.group_key = m.group_key
-    left join episode e on e.episode_id = g.episode_id
-    left join lateral (
-      select status, ended_at from investigation where episode_id = e.episode_id and parent_id is null
-      order by created_at limit 1) i on true
-    group by m.group_key, g.episode_id, e.episode_id, i.status, i.ended_at
+    select m.group_key, g.episode_id, e.lives, i.runs, coalesce(i.ended_at, e.opened_at) as ended_at,
+      max(m.severity_rank) as severity_rank,
+      (array_agg(m order by m.n))[1] as first,
+      (array_agg(m order by m.n) filter (where m.severity_rank > e.severity_rank or not exists (
+        select 1 from alert a where a.episode_id = g.episode_id and a.name = m.name)))[1] as worse
+    from unnest(p_members) m cross join lateral (
+      select ag.episode_id from alert_group ag
+      where ag.workspace = p_rules.workspace and ag.group_key = m.group_key limit 1) g left join lateral (
+      select x.ended_at is null as lives, x.severity_rank, x.opened_at
+      from episode x where x.episode_id = g.episode_id limit 1) e on true left join lateral (
+      select y.status in ('deferred', 'queued', 'running', 'waiting') as runs, y.ended_at
+      from investigation y where y.episode_id = g.episode_id and y.parent_id is null
+      order by y.created_at limit 1) i on true
+    group by m.group_key, g.episode_id, e.lives, i.runs, i.ended_at, e.opened_at
     order by m.group_key
   loop
+    v_first := v_group.first;
+    v_worse := v_group.worse;
     if v_group.episode_id is null or not v_group.lives then
-      v_openings := v_openings || row(v_group.group_key, new_id(), v_group.episode_id, false, new_id(),
-        v_group.first_n, v_group.severity_rank, null, '')::opening;
-    elsif v_group.runs is not true and v_group.worse_n is not null and v_group.ended_at + p_rules.cooldown <= p_now then
-      v_openings := v_openings || row(v_group.group_key, new_id(), v_group.episode_id, true, new_id(),
-        v_group.worse_n, greatest(v_group.severity_rank, (select max(a.severity_rank) from alert a
+      v_openings := v_openings || row(v_group.group_key, new_id(), v_group.episode_id, false, new_id(), v_first.n,
+        v_first.name, v_first.body, v_group.severity_rank, null, '')::opening;
+    elsif v_group.runs is not true and v_worse.n is not null and v_group.ended_at + p_rules.cooldown <= p_now then
+      v_openings := v_openings || row(v_group.group_key, new_id(), v_group.episode_id, true, new_id(), v_worse.n,
+        v_worse.name, v_worse.body, greatest(v_group.severity_rank, (select max(a.severity_rank) from alert a
           where a.episode_id = v_group.episode_id and a.status = 'firing')), null, '')::opening;
     end if;
   end loop;
@@ -355,113 +387,114 @@ begin
 end $$;
 
 create function open_episodes(
-  p_rules intake_rules, p_openings opening[], p_members posted[], p_receipt_id text, p_sender jsonb, p_now timestamptz
+  p_rules intake_rules, p_openings opening[], p_receipt_id text, p_sender jsonb, p_now timestamptz
 ) returns void language plpgsql as $$
 -- Begin these episodes, each with its investigation and the `received` revision for every destination.
 declare
+  o record;
   v_targets text[];
 begin
-  update episode e set ended_at = p_now from unnest(p_openings) o
-    where o.carries_over and e.episode_id = o.previous_episode_id;
   insert into episode (episode_id, workspace, group_key, intake, source, opened_at, severity_rank,
       previous_episode_id, quiet_for, stale_after, next_stale_at, sender)
-    select o.episode_id, p_rules.workspace, o.group_key, p_rules.intake, p_rules.source, p_now, o.severity_rank,
-      o.previous_episode_id, p_rules.quiet_for, p_rules.stale_after, p_now + p_rules.stale_after, p_sender
-    from unnest(p_openings) o;
-  update alert_group g set episode_id = o.episode_id from unnest(p_openings) o
-    where g.workspace = p_rules.workspace and g.group_key = o.group_key;
-  update alert a set episode_id = o.episode_id, joined_version = 1, changed_version = 1
-    from unnest(p_openings) o
-    where o.carries_over and a.episode_id = o.previous_episode_id and a.status = 'firing';
+    select u.episode_id, p_rules.workspace, u.group_key, p_rules.intake, p_rules.source, p_now, u.severity_rank,
+      u.previous_episode_id, p_rules.quiet_for, p_rules.stale_after, p_now + p_rules.stale_after, p_sender
+    from unnest(p_openings) u;
+  for o in select * from unnest(p_openings) loop
+    update alert_group set episode_id = o.episode_id
+      where workspace = p_rules.workspace and group_key = o.group_key;
+    if o.carries_over then
+      update episode set ended_at = p_now where episode_id = o.previous_episode_id;
+      update alert set episode_id = o.episode_id, joined_version = 1, changed_version = 1
+        where episode_id = o.previous_episode_id and status = 'firing';
+    end if;
+  end loop;
   insert into investigation (investigation_id, workspace, episode_id, session_id, workflow, status, severity_rank,
       not_before, defer_reason, origin, title, service, intake, receipt_id, counted_as, admitted_at, created_at, rung_at)
-    select o.investigation_id, p_rules.workspace, o.episode_id, 'intake:' || p_rules.intake, p_rules.workflow,
-      case when o.not_before is null then 'queued' else 'deferred' end, o.severity_rank, o.not_before, o.defer_reason,
+    select u.investigation_id, p_rules.workspace, u.episode_id, 'intake:' || p_rules.intake, p_rules.workflow,
+      case when u.not_before is null then 'queued' else 'deferred' end, u.severity_rank, u.not_before, u.defer_reason,
       jsonb_build_object('intake', p_rules.intake, 'source', p_rules.source),
-      case when length(m.name) > 200 then left(m.name, 199) || '…' else m.name end,
-      coalesce(labels_of(m.body) ->> 'service', ''), p_rules.intake, p_receipt_id,
-      case when o.not_before is null then 'opened' else 'deferred' end, coalesce(o.not_before, p_now), p_now,
-      case when o.not_before is null then p_now end
-    from unnest(p_openings) o join unnest(p_members) m on m.n = o.opener;
-  with made as (
+      case when length(u.name) > 200 then left(u.name, 199) || '…' else u.name end,
+      coalesce(labels_of(u.body) ->> 'service', ''), p_rules.intake, p_receipt_id,
+      case when u.not_before is null then 'opened' else 'deferred' end, coalesce(u.not_before, p_now), p_now,
+      case when u.not_before is null then p_now end
+    from unnest(p_openings) u;
+  with planned as materialized (
+    select new_id() as target_id, u.investigation_id, u.defer_reason, d.destination
+    from unnest(p_openings) u cross join unnest(p_rules.destinations) d (destination)
+  ), made as (
     insert into delivery_target (target_id, investigation_id, workspace, destination, next_revision, rung_at)
-      select new_id(), o.investigation_id, p_rules.workspace, d.destination, 2, p_now
-      from unnest(p_openings) o cross join unnest(p_rules.destinations) d (destination)
-      returning target_id, investigation_id
-  ), planned as (
+      select target_id, investigation_id, p_rules.workspace, destination, 2, p_now from planned
+  ), received as (
     insert into delivery (target_id, revision, kind, note, state, planned_at)
-      select t.target_id, 1, 'received', o.defer_reason, 'planned', p_now
-      from made t join unnest(p_openings) o using (investigation_id)
-      returning target_id
+      select target_id, 1, 'received', defer_reason, 'planned', p_now from planned
   )
-  select coalesce(array_agg(target_id), '{}') into v_targets from planned;
-  perform ring(o.investigation_id) from unnest(p_openings) o where o.not_before is null;
+  select array_agg(target_id) into v_targets from planned;
+  perform ring(u.investigation_id) from unnest(p_openings) u where u.not_before is null;
   perform ring_target(id) from unnest(v_targets) id;
 end $$;
 
 create function take_new(
   p_rules intake_rules, p_members posted[], p_receipt_id text, p_sender jsonb, p_now timestamptz,
-  out o_words jsonb, out o_touched text[], out o_joined text[]
+  out o_words jsonb, out o_begun text[], out o_joined jsonb
 ) language plpgsql as $$
 -- Give every new firing member its row and its word (by place in the post): opened or deferred for the first
 -- of an episode that begins here, joined, or linked when the episode's investigation has ended. `o_joined`
--- are the episodes that lived before and grew.
+-- are the episodes that lived before and grew, each with the highest severity that came.
 declare
   v_openings opening[] := plan_openings(p_rules, p_members, p_now);
+  v_openers jsonb := '{}';
 begin
   if cardinality(v_openings) > 0 then
-    perform open_episodes(p_rules, v_openings, p_members, p_receipt_id, p_sender, p_now);
+    perform open_episodes(p_rules, v_openings, p_receipt_id, p_sender, p_now);
+    v_openers := (
+      select jsonb_object_agg(o.opener, case when o.not_before is null then 'opened' else 'deferred' end)
+      from unnest(v_openings) o);
   end if;
+  o_begun := array(select o.episode_id from unnest(v_openings) o);
   insert into alert (alert_id, workspace, intake, fingerprint, starts_at, episode_id, name, status, severity_rank,
       body, labels, occurrences, joined_version, changed_version, first_seen, last_seen)
-    select new_id(), p_rules.workspace, p_rules.intake, m.fingerprint, coalesce(m.starts_at, p_now), g.episode_id,
-      m.name, 'firing', m.severity_rank, m.body, labels_of(m.body), m.times, v.version, v.version, p_now, p_now
-    from unnest(p_members) m
-    join alert_group g on g.workspace = p_rules.workspace and g.group_key = m.group_key
-    join episode e on e.episode_id = g.episode_id
-    cross join lateral (select e.version + case when e.opened_at = p_now then 0 else 1 end as version) v
+    select new_id(), p_rules.workspace, p_rules.intake, m.fingerprint, coalesce(m.starts_at, p_now), e.episode_id,
+      m.name, 'firing', m.severity_rank, m.body, labels_of(m.body), m.times, e.version, e.version, p_now, p_now
+    from unnest(p_members) m cross join lateral (
+      select ag.episode_id from alert_group ag
+      where ag.workspace = p_rules.workspace and ag.group_key = m.group_key limit 1) g cross join lateral (
+      select x.episode_id, x.version + case when x.opened_at = p_now then 0 else 1 end as version
+      from episode x where x.episode_id = g.episode_id limit 1) e
     order by m.n
     on conflict (workspace, intake, fingerprint, starts_at) do update set -- resolved, of an episode that has ended
       episode_id = excluded.episode_id, name = excluded.name, status = 'firing', stale = false, ends_at = null,
       severity_rank = excluded.severity_rank, body = excluded.body, labels = excluded.labels,
       occurrences = alert.occurrences + excluded.occurrences, joined_version = excluded.joined_version,
       changed_version = excluded.changed_version, last_seen = excluded.last_seen;
-  select jsonb_object_agg(m.n, case
-        when o.opener = m.n then case when o.not_before is null then 'opened' else 'deferred' end
-        when o.opener is not null or i.runs then 'joined'
-        else 'linked' end),
-      array_agg(distinct g.episode_id),
-      coalesce(array_agg(distinct g.episode_id) filter (where o.opener is null), '{}')
-    into o_words, o_touched, o_joined
-    from unnest(p_members) m
-    join alert_group g on g.workspace = p_rules.workspace and g.group_key = m.group_key
-    left join unnest(v_openings) o on o.group_key = m.group_key
-    left join lateral (
-      select status in ('deferred', 'queued', 'running', 'waiting') as runs from investigation
-      where episode_id = g.episode_id and parent_id is null order by created_at limit 1) i on true;
+  select jsonb_object_agg(m.n, coalesce(v_openers ->> m.n::text, case when e.is_new or e.runs then 'joined' else 'linked' end)),
+      coalesce(jsonb_object_agg(e.episode_id, m.most) filter (where not e.is_new), '{}')
+    into o_words, o_joined
+    from (select *, max(severity_rank) over (partition by group_key) as most from unnest(p_members)) m cross join lateral (
+      select ag.episode_id from alert_group ag
+      where ag.workspace = p_rules.workspace and ag.group_key = m.group_key limit 1) g cross join lateral (
+      select x.episode_id, x.opened_at = p_now as is_new, (
+        select i.status in ('deferred', 'queued', 'running', 'waiting')
+        from investigation i where i.episode_id = x.episode_id and i.parent_id is null limit 1) as runs
+      from episode x where x.episode_id = g.episode_id limit 1) e;
 end $$;
 
-create function grow_episodes(p_rules intake_rules, p_episode_ids text[], p_members posted[], p_now timestamptz)
-returns void language plpgsql as $$
+create function grow_episodes(p_joined jsonb, p_now timestamptz) returns void language plpgsql as $$
 -- Say that members joined living episodes: severity moves up, for a queued investigation too (so that a
 -- critical member does not wait as a warning), and `members` is planned.
 declare
-  v_episode_id text;
+  v_joined record;
 begin
-  update episode e set severity_rank = m.severity_rank
-    from (
-      select g.episode_id, max(p.severity_rank) as severity_rank from unnest(p_members) p
-      join alert_group g on g.workspace = p_rules.workspace and g.group_key = p.group_key group by 1) m
-    where e.episode_id = any (p_episode_ids) and m.episode_id = e.episode_id and m.severity_rank > e.severity_rank;
-  update investigation i set severity_rank = e.severity_rank from episode e
-    where i.investigation_id in (
-        select q.investigation_id from investigation q join episode qe using (episode_id)
-        where q.episode_id = any (p_episode_ids) and q.status in ('deferred', 'queued')
-          and q.severity_rank < qe.severity_rank
-        for no key update of q skip locked) -- who holds it is claiming it
-      and e.episode_id = i.episode_id;
-  foreach v_episode_id in array p_episode_ids loop
-    perform plan_for_episode(v_episode_id, 'members', p_now);
+  for v_joined in select key as episode_id, value::int as severity_rank from jsonb_each_text(p_joined) order by key loop
+    update episode set severity_rank = v_joined.severity_rank
+      where episode_id = v_joined.episode_id and severity_rank < v_joined.severity_rank;
+    if found then
+      update investigation i set severity_rank = v_joined.severity_rank
+        where i.investigation_id in (
+          select q.investigation_id from investigation q
+          where q.episode_id = v_joined.episode_id for no key update skip locked) -- who holds it is claiming it
+        and i.status in ('deferred', 'queued') and i.severity_rank < v_joined.severity_rank;
+    end if;
+    perform plan_for_episode(v_joined.episode_id, 'members', p_now);
   end loop;
 end $$;
 
@@ -480,11 +513,11 @@ $$;
 
 create function accepted(p_receipt_id text, p_outcomes text[]) returns jsonb language sql stable as $$
 -- The answer of `accept`, read from the receipt. `p_outcomes` null: this is not the try that decided them.
-  select jsonb_build_object('receipt_id', r.receipt_id, 'state', r.state, 'counts', r.counts, 'outcomes', to_jsonb(p_outcomes),
-    'investigations', coalesce((
+  select jsonb_build_object('receipt_id', r.receipt_id, 'state', r.state, 'counts', r.counts,
+    'outcomes', to_jsonb(p_outcomes), 'investigations', coalesce((
       select jsonb_agg(jsonb_build_object('investigation_id', i.investigation_id, 'episode_id', i.episode_id,
         'status', i.status, 'not_before', i.not_before, 'defer_reason', i.defer_reason) order by i.investigation_id)
-      from unnest(r.investigation_ids) id join investigation i on i.investigation_id = id), '[]'))
+      from investigation i where i.investigation_id = any (r.investigation_ids)), '[]'))
   from intake_receipt r where r.receipt_id = p_receipt_id
 $$;
 
@@ -510,9 +543,10 @@ create function accept(
   p_receipt_id text, p_receipt_key text, p_keyed_by text, p_body bytea, p_body_digest text, p_remote text,
   p_quarantined int, p_reason text, p_warnings text[], p_sender jsonb, p_rules intake_rules, p_members posted[]
 ) returns jsonb language plpgsql set search_path = inquest, pg_temp
--- The planner sees arrays of unknown length and tables that may have grown a hundredfold since it last
--- looked; every access here is by an index.
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+-- The planner does not know how long the arrays are, nor that a table grew a hundredfold since it last looked.
+-- So each access is one look-up by index for each member: a lateral subquery with a limit, which no plan can
+-- turn round, or a loop.
+set enable_seqscan = off as $$
 -- Take one post in. `p_quarantined` counts its members that are not understood or over the cap. Under a
 -- receipt id that is there already nothing happens, and the first answer is given again. Gives {state,
 -- counts, investigations [{investigation_id, episode_id, status, not_before, defer_reason}], outcomes [the
@@ -558,7 +592,7 @@ declare
   v_resolving text[] := '{}';
   v_words jsonb := '{}';
   v_begun text[] := '{}';
-  v_joined text[] := '{}';
+  v_joined jsonb := '{}';
   v_changed text[];
 begin
   perform settle_episodes(v_live, v_now);
@@ -582,20 +616,21 @@ begin
     perform take_heartbeats(p_rules, array(select f from unnest(v_new) f where f.heartbeat), v_now);
     v_new := array(select f from unnest(v_new) f where not f.heartbeat);
     if cardinality(v_new) > 0 then
-      select o_words, o_touched, o_joined into v_words, v_begun, v_joined
+      select o_words, o_begun, o_joined into v_words, v_begun, v_joined
         from take_new(p_rules, v_new, p_receipt_id, p_sender, v_now);
-      perform grow_episodes(p_rules, v_joined, v_new, v_now);
+      perform grow_episodes(v_joined, v_now);
     end if;
   end if;
-  v_changed := v_resolving || v_again || v_joined;
+  v_changed := v_resolving || v_again || array(select jsonb_object_keys(v_joined));
   if cardinality(v_changed) > 0 then
     update episode set version = version + 1 where episode_id = any (v_changed);
     perform settle_episodes(v_live, v_now);
   end if;
   update intake_receipt set investigation_ids = array(
-      select i.investigation_id from investigation i
-      where i.episode_id = any (v_changed || v_repeated || v_begun) and i.parent_id is null
-      order by i.investigation_id)
+      select i.investigation_id from (select distinct id from unnest(v_changed || v_repeated || v_begun) id) e
+      cross join lateral (
+        select x.investigation_id, x.parent_id from investigation x where x.episode_id = e.id offset 0) i
+      where i.parent_id is null order by i.investigation_id)
     where receipt_id = p_receipt_id;
   return array(
     select case when m.heartbeat then 'heartbeat' when not m.firing then 'resolved_only'
