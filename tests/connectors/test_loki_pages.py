@@ -77,6 +77,21 @@ def test_a_line_that_is_written_while_pages_are_read_takes_none_away() -> None:
     assert [one.line for one in cut(second, told(more, second)).entries] == ["line 2", "line 3", "line 4", "line 5"]
 
 
+def test_a_source_that_gives_ties_in_another_order_each_time_loses_and_repeats_none() -> None:
+    kept = [Entry(7, WEB, f"tie {index}") for index in range(20)]
+    found: list[Entry] = []
+    border = None
+    for number in range(20):
+        asked = turn(START, END, lines=3, forward=False, border=border)
+        answer = [*kept[number * 5 % 20 :], *kept[: number * 5 % 20]][: asked.limit]
+        page = cut(asked, answer)
+        found += page.entries
+        border = page.following
+        if border is None:
+            break
+    assert Counter(one.line for one in found) == Counter(one.line for one in kept)
+
+
 @pytest.mark.parametrize("forward", [True, False])
 def test_more_ties_than_a_cursor_holds_are_left_out_and_that_is_said(forward: bool) -> None:
     kept = [Entry(7, WEB, f"tie {index}") for index in range(MAX_TIES + 20)]
