@@ -159,7 +159,7 @@ def deployed(case: Case) -> Case:
 
 def diagnose(case: Case) -> Diagnosis:
     """Take the analyst's proposal through the same door as a model's, and check it."""
-    from inquest.investigators.analyst.findings import appraise
+    from inquest.investigators.analyst.appraisal import appraise
     from inquest.investigators.analyst.proposing import propose
     from inquest.stages.diagnosis_wire import write_proposal
 
@@ -287,7 +287,7 @@ def test_the_rate_of_a_series_that_was_there_before_is_judged() -> None:
 
 
 def judge_traffic(case: Case) -> str:
-    from inquest.investigators.analyst.findings import appraise
+    from inquest.investigators.analyst.appraisal import appraise
     from inquest.investigators.analyst.judging import judge
 
     found = appraise(case.view)

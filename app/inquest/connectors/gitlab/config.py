@@ -12,6 +12,7 @@ from inquest.domain.value import Labels, Value
 
 API = ("api", "v4")
 TOKEN_HEADER = "PRIVATE-TOKEN"  # noqa: S105  # the name of a header
+EVERY_PROJECT = "*"
 PER_PAGE = 100
 """GitLab's own maximum."""
 MAX_REQUESTS = 10
@@ -63,10 +64,12 @@ class GitLabConfig(Value):
         return alike[0] if len(alike) == 1 else None
 
     def targets(self, project: str | None, service: str) -> tuple[str, ...]:
-        """Give the projects that a query is about: the one it names, its service's, else all.
+        """Give the projects that a query is about: the one it names (EVERY_PROJECT: all), its service's, else all.
 
         An empty tuple says that it names one that may not be read.
         """
+        if project == EVERY_PROJECT:
+            return self.projects
         if project is not None:
             return (project,) if project in self.projects else ()
         own = self.project_of(service)

@@ -70,8 +70,8 @@ def _spec(
     named = ", ".join(config.projects[:MAX_NAMED_PROJECTS])
     more = len(config.projects) - MAX_NAMED_PROJECTS
     project = text(
-        f"Project to read, by full path: one of {named}{f' and {more} more' if more > 0 else ''}. Default: the one of "
-        "the alert's service, or all where none is known for it.",
+        f"Project to read, by full path: one of {named}{f' and {more} more' if more > 0 else ''}. * reads all of "
+        "them. Default: the one of the alert's service, or all where none is known for it.",
         most=255,
     )
     shared: dict[str, Json] = {

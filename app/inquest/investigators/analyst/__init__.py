@@ -1,6 +1,6 @@
 """The analyst: investigates without a model, by rule, through the same loop and to the same report.
 
-Each turn it reads the evidence values themselves (`findings`), asks what is missing (`playbook`), judges the
+Each turn it reads the evidence values themselves (`appraisal`), asks what is missing (`playbook`), judges the
 hypotheses (`judging`), and in the end proposes a diagnosis whose every sentence is rendered from a typed claim
 (`proposing`, `wording`).
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from inquest.domain.canonical import canonical_json, digest_of
 from inquest.domain.transcript import ModelRequest, Reply, UserText
-from inquest.investigators.analyst.findings import appraise
+from inquest.investigators.analyst.appraisal import appraise
 from inquest.investigators.analyst.judging import judge_calls
 from inquest.investigators.analyst.playbook import next_calls
 from inquest.investigators.analyst.proposing import propose

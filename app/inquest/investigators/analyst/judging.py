@@ -11,7 +11,7 @@ from inquest.investigators.analyst.tools import JUDGE_TOOL
 
 if TYPE_CHECKING:
     from inquest.domain.hypothesis import Hypothesis, Judgement
-    from inquest.investigators.analyst.findings import Findings
+    from inquest.investigators.analyst.appraisal import Appraisal
     from inquest.ports import LoopView
 
 MAX_CITED = 5
@@ -25,7 +25,7 @@ class Judged(NamedTuple):
     reason: str
 
 
-def judge_calls(view: LoopView, found: Findings) -> tuple[ToolCall, ...]:
+def judge_calls(view: LoopView, found: Appraisal) -> tuple[ToolCall, ...]:
     """Give a `judge` call for every hypothesis that was not judged yet."""
     if JUDGE_TOOL not in {tool.name for tool in view.tools}:
         return ()
@@ -36,7 +36,7 @@ def judge_calls(view: LoopView, found: Findings) -> tuple[ToolCall, ...]:
     )
 
 
-def _arguments(hypothesis: Hypothesis, found: Findings) -> str:
+def _arguments(hypothesis: Hypothesis, found: Appraisal) -> str:
     judged = judge(hypothesis, found)
     return json.dumps(
         {
@@ -49,7 +49,7 @@ def _arguments(hypothesis: Hypothesis, found: Findings) -> str:
     )
 
 
-def judge(hypothesis: Hypothesis, found: Findings) -> Judged:
+def judge(hypothesis: Hypothesis, found: Appraisal) -> Judged:
     """Judge `hypothesis` by its category; open, with the reason, where the evidence does not tell."""
     if found.onset_ms is None:
         return Judged("open", (), "no onset is seen in the alert's own signal, so nothing can be put before it")
@@ -66,7 +66,7 @@ def judge(hypothesis: Hypothesis, found: Findings) -> Judged:
             return Judged("open", (), "no signal that was looked at tells")
 
 
-def _judge_change(found: Findings) -> Judged:
+def _judge_change(found: Appraisal) -> Judged:
     own = found.own_change
     if own is not None:
         return Judged("supported", (own.exhibit.item.name,), "a change of the service took effect shortly before onset")
@@ -76,7 +76,7 @@ def _judge_change(found: Findings) -> Judged:
     return Judged("refuted", answered, "no change of the service took effect in the hour before onset")
 
 
-def _judge_resource(found: Findings) -> Judged:
+def _judge_resource(found: Appraisal) -> Judged:
     if found.saturations:
         first = found.saturations[0]
         names = (first.used.exhibit.item.name, first.limit.exhibit.item.name)
@@ -91,7 +91,7 @@ def _judge_resource(found: Findings) -> Judged:
     return Judged("refuted", seen, "every resource that was looked at stayed at its baseline until the symptom")
 
 
-def _judge_traffic(found: Findings) -> Judged:
+def _judge_traffic(found: Appraisal) -> Judged:
     traffic = [sign for sign in found.signs if sign.role is Role.TRAFFIC]
     if not traffic:
         return Judged("open", (), "no metric of traffic with a baseline was found for the service")

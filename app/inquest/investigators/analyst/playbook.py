@@ -15,10 +15,16 @@ from inquest.domain.selector import selector
 from inquest.domain.transcript import ToolCall
 from inquest.domain.value import from_epoch_ms, rfc3339
 from inquest.domain.window import Window
+from inquest.investigators.analyst.appraisal import appraise
 from inquest.investigators.analyst.exhibit import exhibits
-from inquest.investigators.analyst.findings import appraise
 from inquest.investigators.analyst.question import alert_expression, expression_in, service_matchers
-from inquest.investigators.analyst.tools import RANGE_TOOL, RULES_TOOL, SERIES_TOOL
+from inquest.investigators.analyst.tools import (
+    DEPLOYMENTS_TOOL,
+    EVERY_PROJECT,
+    RANGE_TOOL,
+    RULES_TOOL,
+    SERIES_TOOL,
+)
 from inquest.stages.gather_evidence.state import SEED_BATCH
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ Ask = tuple[str, dict[str, "Json"]]
 def next_calls(view: LoopView) -> tuple[ToolCall, ...]:
     """Give the calls of the next turn; none when there is nothing more to ask."""
     offered = {tool.name for tool in view.tools}
-    steps = (_signal_close_up, _rule_of_alert, _series_of_service, _siblings_close_up)
+    steps = (_signal_close_up, _rule_of_alert, _series_of_service, _changes_elsewhere, _siblings_close_up)
     asks = [ask for step in steps for ask in step(view) if ask[0] in offered]
     fresh = [ask for ask in asks if not _was_asked(view, *ask)]
     return tuple(
@@ -94,6 +100,11 @@ def _series_of_service(view: LoopView) -> Iterator[Ask]:
     matchers = service_matchers(view)
     if matchers:
         yield SERIES_TOOL, {"selector": selector(matchers)}
+
+
+def _changes_elsewhere(_: LoopView) -> Iterator[Ask]:
+    """Ask what was deployed elsewhere: to blame it where it fits, and to rule it out where it does not."""
+    yield DEPLOYMENTS_TOOL, {"project": EVERY_PROJECT}
 
 
 def _siblings_close_up(view: LoopView) -> Iterator[Ask]:

@@ -1,4 +1,4 @@
-"""The analyst's diagnosis: what the findings add up to, or why they do not."""
+"""The analyst's diagnosis: what the appraisal adds up to, or why they do not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from inquest.investigators.analyst.wording import (
 if TYPE_CHECKING:
     from inquest.domain.claim import Claim
     from inquest.domain.diagnosis import ChainStep
+    from inquest.investigators.analyst.appraisal import Appraisal, Sign
     from inquest.investigators.analyst.exhibit import Course
-    from inquest.investigators.analyst.findings import Findings, Sign
 
 MAX_SIGNS = 4
 MAX_NOVEL = 3
@@ -50,7 +50,7 @@ class _Case(NamedTuple):
     chain: tuple[ChainStep, ...]
 
 
-def propose(found: Findings | None) -> Proposal:
+def propose(found: Appraisal | None) -> Proposal:
     """Give the diagnosis that `found` carries; inconclusive, naming what is missing, when it carries none."""
     if found is None:
         return Proposal(verdict=Verdict.INCONCLUSIVE, root_cause="The facts of the alert are not known.")
@@ -76,7 +76,7 @@ def propose(found: Findings | None) -> Proposal:
     )
 
 
-def _explain(found: Findings, signal: Course) -> _Case:
+def _explain(found: Appraisal, signal: Course) -> _Case:
     """Take the first explanation that the evidence carries, strongest first."""
     mechanism = _mechanism(found)
     own = found.own_change
@@ -90,20 +90,28 @@ def _explain(found: Findings, signal: Course) -> _Case:
     return _only_contributing(found, signal, mechanism)
 
 
-def _mechanism(found: Findings) -> tuple[Sign, ...]:
-    """Give what changed inside the service no later than the symptom."""
-    return found.moved(Role.SATURATION, Role.LIMIT)[:MAX_SIGNS]
+def _mechanism(found: Appraisal) -> tuple[Sign, ...]:
+    """Give what changed inside the service no later than the symptom: more in use, or a limit that moved."""
+    return tuple(sign for sign in found.moved(Role.SATURATION, Role.LIMIT) if _is_strain(sign))[:MAX_SIGNS]
 
 
-def _changed(found: Findings, signal: Course, mechanism: tuple[Sign, ...]) -> _Case:
+def _is_strain(sign: Sign) -> bool:
+    return sign.course.onset is not None and (sign.role is Role.LIMIT or sign.course.onset.direction == "up")
+
+
+def _changed(found: Appraisal, signal: Course, mechanism: tuple[Sign, ...]) -> _Case:
     own = found.own_change
     if own is None or signal.onset is None:
         return _only_contributing(found, signal, mechanism)
     change = own.suspect.change
     began = named(change)
-    claims = [*change_claims(own, signal), *_sign_claims(mechanism), *map(novel_claim, found.novel[:MAX_NOVEL])]
+    claims = [*change_claims(own, signal)]
     chain = [step(change.time, f"{began} began.", change_citation(own))]
     text = f"The {began} ({change.change_id}) came first."
+    merged = found.behind(own)
+    if merged is not None:
+        claims.append(change_claims(merged, signal)[0])
+        text = f"The {began} ({change.change_id}, with {merged.suspect.change.change_id}) came first."
     if found.saturations:
         saturation = found.saturations[0]
         claims += saturation_claims(saturation)
@@ -118,6 +126,7 @@ def _changed(found: Findings, signal: Course, mechanism: tuple[Sign, ...]) -> _C
         text += " Then new error lines appeared in the log"
     text += f", and {signal.subject} with it."
     chain.append(step(signal.onset.at_ms, f"{signal.subject} left its baseline.", signal.cited))
+    claims += [*_sign_claims(mechanism), *map(novel_claim, found.novel[:MAX_NOVEL])]
     ordered = (chain[0], *sorted(chain[1:], key=lambda one: one.at))
     return _Case(Verdict.CAUSE_FOUND, f"change.{_kind(change.change)}", text, tuple(claims), ordered)
 
@@ -128,7 +137,7 @@ def _kind(change: str) -> str:
     )
 
 
-def _used_up(found: Findings, signal: Course) -> _Case:
+def _used_up(found: Appraisal, signal: Course) -> _Case:
     saturation = found.saturations[0]
     used, limit = saturation.used, saturation.limit
     claims = (*saturation_claims(saturation), *_sign_claims((used,)), *map(novel_claim, found.novel[:MAX_NOVEL]))
@@ -157,7 +166,7 @@ def _surge(signal: Course, traffic: Sign, resource: Sign) -> _Case:
     return _Case(Verdict.CAUSE_FOUND, "traffic.surge", text, claims, ordered)
 
 
-def _only_contributing(found: Findings, signal: Course, mechanism: tuple[Sign, ...]) -> _Case:
+def _only_contributing(found: Appraisal, signal: Course, mechanism: tuple[Sign, ...]) -> _Case:
     claims = [*_sign_claims(mechanism), *map(novel_claim, found.novel[:MAX_NOVEL])]
     own = found.own_change
     if own is not None:
@@ -188,14 +197,14 @@ def _is_empty(content: object) -> bool:
     return getattr(content, "changes", None) == ()
 
 
-def _affected(found: Findings, verdict: Verdict) -> str:
+def _affected(found: Appraisal, verdict: Verdict) -> str:
     if verdict is not Verdict.CAUSE_FOUND or not found.service.service_id:
         return ""
     kind = "deployment" if found.service.workload else "service"
     return f"{kind}/{found.service.namespace or '-'}/{found.service.workload or found.service.service_id}"
 
 
-def _ruled_out(found: Findings) -> tuple[RuledOut, ...]:
+def _ruled_out(found: Appraisal) -> tuple[RuledOut, ...]:
     """Say which changes were near in time and are not blamed."""
     others = [one for one in found.changes if one is not found.own_change and not one.suspect.is_own]
     return tuple(
@@ -209,7 +218,7 @@ def _ruled_out(found: Findings) -> tuple[RuledOut, ...]:
     )
 
 
-def _remediation(found: Findings, case: _Case) -> tuple[Remediation, ...]:
+def _remediation(found: Appraisal, case: _Case) -> tuple[Remediation, ...]:
     if case.verdict is not Verdict.CAUSE_FOUND:
         return ()
     if case.category.startswith("change."):
@@ -219,14 +228,14 @@ def _remediation(found: Findings, case: _Case) -> tuple[Remediation, ...]:
     return (Remediation(text="Shed or spread the load until the resource recovers.", risk="medium"),)
 
 
-def _next_checks(found: Findings, case: _Case) -> tuple[str, ...]:
+def _next_checks(found: Appraisal, case: _Case) -> tuple[str, ...]:
     if case.verdict is Verdict.CAUSE_FOUND:
         return ("See whether the alert's signal returns to its baseline after the step above.",)
     checks = [f"Connect or repair what is missing: {gap}." for gap in found.gaps]
     return (*checks, "Look at what the service calls, and at what else changed in that hour.")
 
 
-def _without_onset(found: Findings, signal: Course) -> Proposal:
+def _without_onset(found: Appraisal, signal: Course) -> Proposal:
     """Say healthy only for an ended alert whose own signal was seen and is at its baseline."""
     if any(value is not None for _, value in signal.points) and not found.novel and not found.is_firing:
         return Proposal(
@@ -237,7 +246,7 @@ def _without_onset(found: Findings, signal: Course) -> Proposal:
     return _inconclusive(found, "The alert's own signal shows no onset that lasts.")
 
 
-def _inconclusive(found: Findings, why: str) -> Proposal:
+def _inconclusive(found: Appraisal, why: str) -> Proposal:
     claims = tuple(map(novel_claim, found.novel[:MAX_NOVEL]))
     missing = (why, *found.gaps)
     return Proposal(

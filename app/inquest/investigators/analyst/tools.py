@@ -5,4 +5,6 @@ from __future__ import annotations
 RANGE_TOOL = "prometheus_query_range"
 RULES_TOOL = "prometheus_rules"
 SERIES_TOOL = "prometheus_series"
+DEPLOYMENTS_TOOL = "gitlab_deployments"
+EVERY_PROJECT = "*"
 JUDGE_TOOL = "judge"

@@ -1,4 +1,4 @@
-"""Claims and steps of the chain, made from findings: each sentence is rendered from its type."""
+"""Claims and steps of the chain, made from an appraisal: each sentence is rendered from its type."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from inquest.stages.claims import render
 if TYPE_CHECKING:
     from inquest.domain.claim import Citation
     from inquest.domain.signals import ChangeRecord
+    from inquest.investigators.analyst.appraisal import NovelLines, Saturation, SuspectChange
     from inquest.investigators.analyst.exhibit import Course, Exhibit
-    from inquest.investigators.analyst.findings import NovelLines, Saturation, SuspectChange
 
 MAX_FRAGMENT_CHARS = 160
 SIGNIFICANT_DIGITS = 4

@@ -67,7 +67,7 @@ class SuspectChange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Findings:
+class Appraisal:
     """The appraisal of all evidence. None and empty mean "not seen"; what could not be looked at is in `gaps`."""
 
     window: IncidentWindow
@@ -92,6 +92,20 @@ class Findings:
         """Give the likeliest change of the service itself, None when none is likely."""
         return next((one for one in self.changes if one.suspect.is_own and one.suspect.score >= LIKELY), None)
 
+    def behind(self, found: SuspectChange) -> SuspectChange | None:
+        """Give the merge request that `found` brought: of the same revision, merged before it began."""
+        change = found.suspect.change
+        return next(
+            (
+                one
+                for one in self.changes
+                if one.suspect.change.change == "merge_request"
+                and one.suspect.change.revision == change.revision != ""
+                and one.suspect.change.time <= change.time
+            ),
+            None,
+        )
+
     def moved(self, *roles: Role) -> tuple[Sign, ...]:
         """Give the signs of `roles` that left their baseline no later than the symptom, furthest first."""
         onset = self.onset_ms
@@ -102,7 +116,7 @@ class Findings:
         return tuple(sorted(found, key=lambda sign: (-sign.course.away, sign.metric)))
 
 
-def appraise(view: LoopView) -> Findings | None:
+def appraise(view: LoopView) -> Appraisal | None:
     """Work out what the evidence of `view` shows; None before the facts are known."""
     facts, integrations = view.investigation.facts, view.investigation.integrations
     if facts is None or integrations is None:
@@ -111,7 +125,7 @@ def appraise(view: LoopView) -> Findings | None:
     signal = _signal(view, shown, facts.window)
     signs = _signs(view, shown, facts.window)
     onset = signal.onset.at_ms if signal and signal.onset else None
-    return Findings(
+    return Appraisal(
         window=facts.window,
         service=integrations.service,
         signal=signal,
@@ -232,7 +246,8 @@ def _changes(
             slack_ms=LAG_STEPS * step_ms,
         )
         found.extend(SuspectChange(one, places[suspect.change], suspect) for suspect in ranked)
-    return tuple(sorted(found, key=lambda one: (-one.suspect.score, one.suspect.before_ms)))
+    best = sorted(found, key=lambda one: (-one.suspect.score, one.suspect.before_ms))
+    return tuple({one.suspect.change.change_id: one for one in reversed(best)}.values())[::-1]
 
 
 def _gaps(view: LoopView) -> tuple[str, ...]:
