@@ -71,10 +71,13 @@ class World:
         if not await self._paused(point):
             return
         await _ask(self.conninfo, "insert into public.toy_reached values (%s, %s)", point, self.owner)
-        await until(lambda: self._resumed(point))
+        await until(lambda: self._resumed(point), patience_s=120.0)
 
     async def _resumed(self, point: str) -> bool:
-        return not await self._paused(point)
+        try:
+            return not await self._paused(point)
+        except psycopg.OperationalError:
+            return False  # the database restarts; the world waits
 
     async def _paused(self, point: str) -> bool:
         return bool(await _ask(self.conninfo, "select 1 from public.toy_pause where point = %s", point))
@@ -107,7 +110,7 @@ class World:
 class ToyPipeline:
     """`turns` model turns, each reserved, called and committed with its receipt; then the report.
 
-    Points: `call/N` before the call of turn N, `commit/N` before its commit.
+    Points: `begin` before anything is recorded, `call/N` before the call of turn N, `commit/N` before its commit.
     """
 
     def __init__(self, journal: PostgresJournal, world: World, *, turns: int = 3) -> None:
@@ -119,6 +122,7 @@ class ToyPipeline:
         fence, name = claimed.fence, claimed.fence.investigation_id
         chronicle = await self._journal.load(name)
         version = chronicle.version
+        await self._world.reach("begin")
         if not any(isinstance(event.body, RunStarted) for event in chronicle.events):
             begun = (run_started(claimed.identity, episode=episode()), plan_committed())
             version = await self._journal.commit(Write(fence=fence, expected_version=version, events=begun))

@@ -163,7 +163,8 @@ class DeliveryRunner:
         await self._deliveries.reserve(claimed, rendered, send_for=self._options.send_for)
         left_s = must_end_at - time.monotonic()
         if left_s <= 0:
-            return Postponed(reason="no time was left to send", wait_ms=0)
+            late = DeliveryFailed(reason="no time was left to send", retry=True)
+            return after_refusal(claimed.attempts + 1, late)
         answer = await _outcome(
             destination.send(rendered, marker=claimed.marker, reference=claimed.reference, timeout_s=left_s), left_s
         )
