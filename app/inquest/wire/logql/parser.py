@@ -14,6 +14,8 @@ from inquest.wire.logql.syntax import (
     COUNTS,
     KEEPS,
     KEEPS_MOST,
+    KEYWORDS,
+    NOT_TAKEN,
     PARSERS,
     SELECTS,
     SUMMARISES,
@@ -47,14 +49,6 @@ MAX_KEPT_SERIES = 1_000
 MAX_RANGE = timedelta(days=366)
 """Far above any limit; keeps the arithmetic of durations in its bounds."""
 
-_NOT_TAKEN = frozenset({
-    "unwrap", "label_format", "drop", "keep", "pattern", "regexp", "unpack", "decolorize", "distinct", "ip", "offset",
-    "sum_over_time", "avg_over_time", "max_over_time", "min_over_time", "first_over_time", "last_over_time",
-    "stddev_over_time", "stdvar_over_time", "quantile_over_time", "absent_over_time", "rate_counter", "label_replace",
-    "vector", "sort", "sort_desc", "stddev", "stdvar", "approx_topk", "on", "ignoring", "bool", "unless",
-})  # fmt: skip
-"""Words of LogQL outside the part that is taken: refused by name."""
-_KEYWORDS = frozenset({*PARSERS, "line_format", *_NOT_TAKEN, "and", "or", "by", "without"})
 _DURATION = re.compile(
     r"(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?"
 )
@@ -229,7 +223,7 @@ class _Reader:
             self._close(")")
             return inner
         name = self._take()
-        if name.kind != "word" or name.text in _KEYWORDS:
+        if name.kind != "word" or name.text in KEYWORDS:
             self._refuse(name, "json, logfmt, line_format or a label name")
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
@@ -299,7 +293,7 @@ class _Reader:
             self._refuse(token, "the end")
 
     def _refuse(self, token: Token, wanted: str) -> NoReturn:
-        if token.kind == "word" and token.text in _NOT_TAKEN:
+        if token.kind == "word" and token.text in NOT_TAKEN:
             raise InvalidQuery(f"expression: {token.text} at {token.at} is not taken here; expected {wanted}")
         where = "at the end" if token.kind == "end" else f"at {token.at}"
         raise InvalidQuery(f"expression: expected {wanted} {where}")

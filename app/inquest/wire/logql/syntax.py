@@ -18,6 +18,15 @@ COUNTS = ("count_over_time", "rate", "bytes_over_time", "bytes_rate")
 SUMMARISES = ("sum", "avg", "min", "max", "count")
 KEEPS_MOST = ("topk", "bottomk")
 """Functions over the numbers of many streams; those that keep most take how many."""
+NOT_TAKEN = frozenset({
+    "unwrap", "label_format", "drop", "keep", "pattern", "regexp", "unpack", "decolorize", "distinct", "ip", "offset",
+    "sum_over_time", "avg_over_time", "max_over_time", "min_over_time", "first_over_time", "last_over_time",
+    "stddev_over_time", "stdvar_over_time", "quantile_over_time", "absent_over_time", "rate_counter", "label_replace",
+    "vector", "sort", "sort_desc", "stddev", "stdvar", "approx_topk", "on", "ignoring", "bool", "unless",
+})  # fmt: skip
+"""Words of LogQL outside the part that is taken: refused by name."""
+KEYWORDS = frozenset({*PARSERS, "line_format", *NOT_TAKEN, "and", "or", "by", "without"})
+"""Words that are no label names in a label filter."""
 
 
 @dataclass(frozen=True, slots=True)
