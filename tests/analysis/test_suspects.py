@@ -44,7 +44,15 @@ def test_what_runs_is_more_suspect_than_what_was_merged() -> None:
 
 @pytest.mark.parametrize(
     "innocent",
-    [change(-1), change(61), change(5, status="failed"), change(5, status="canceled"), change(5, status="created")],
+    [
+        change(-1),
+        change(61),
+        change(5, status="failed"),
+        change(5, status="canceled"),
+        change(5, status="created"),
+        change(5, kind="merge_request", status="opened"),
+        change(5, kind="merge_request", status="closed"),
+    ],
 )
 def test_a_change_after_the_onset_long_before_it_or_that_never_ran_is_none(innocent: ChangeRecord) -> None:
     assert suspects([innocent], onset_ms=ONSET, service="checkout") == ()

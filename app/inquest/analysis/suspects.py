@@ -17,7 +17,10 @@ OWN_WEIGHT = 1.0
 DEPENDENCY_WEIGHT = 0.5
 FOREIGN_WEIGHT = 0.15
 """A change of something that neither is the service nor is known to serve it."""
-FAILED_STATES = frozenset({"failed", "canceled", "cancelled", "skipped", "blocked", "created"})
+FAILED_STATES = frozenset({
+    "failed", "canceled", "cancelled", "skipped", "blocked", "created", "opened", "closed", "locked",
+})  # fmt: skip
+"""Of a deployment that failed or never ran, and of a merge request that is not merged."""
 LIKELY = 0.5
 """From this score on a change is worth blaming when the rest agrees."""
 
