@@ -1,4 +1,4 @@
-"""The engine: Procrastinate behind `ports.Queue` and `ports.Engine` (recipes of its safe use: ADR 0004).
+"""The engine: Procrastinate behind `ports.Queue` and `ports.Engine` (its safe use: ADR 0012).
 
 A job is a bell and carries one id. Its retries, its handling of stalled jobs, `lock` and `queueing_lock` are
 never used; its attempts are not ours; a job that is lost or doubled changes nothing.
