@@ -69,6 +69,9 @@ create table alert (
   episode_id text references episode, -- null for heartbeats and resolves that never fired here
   name text not null,
   status text not null check (status in ('firing', 'resolved')),
+  -- For the index by fingerprint alone: while the tables are empty, a partial index whose condition a look-up by
+  -- episode implies is as cheap as the right one, and a plan made then is kept.
+  fires boolean not null generated always as (status = 'firing') stored,
   ends_at timestamptz,
   severity_rank int not null,
   body bytea not null,                -- canonical bytes of domain.alert.Alert
@@ -84,8 +87,8 @@ create table alert (
 ) with (fillfactor = 80);
 -- No index holds last_seen or occurrences: a repeat is then a heap-only update.
 create index alert_of_episode on alert (episode_id, name);
-create unique index alert_firing on alert (workspace, intake, fingerprint) where status = 'firing';
-create index alert_firing_of_episode on alert (episode_id) where status = 'firing';
+create unique index alert_firing on alert (workspace, intake, fingerprint) where fires;
+create index alert_in_episode on alert (episode_id, status);
 create index alert_heartbeat on alert (workspace, name) where heartbeat;
 
 create table investigation (

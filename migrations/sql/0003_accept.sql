@@ -89,8 +89,8 @@ begin
   end loop;
   for v_episode in
     select e.episode_id from unnest(p_episode_ids) id cross join lateral (
-      select x.episode_id, x.ended_at, x.quiet_since, exists (
-        select 1 from alert a where a.episode_id = x.episode_id and a.status = 'firing') as fires
+      select x.episode_id, x.ended_at, x.quiet_since, (
+        select true from alert a where a.episode_id = x.episode_id and a.status = 'firing' limit 1) is true as fires
       from episode x where x.episode_id = id limit 1) e
     where e.ended_at is null and (e.quiet_since is not null) = e.fires
   loop
@@ -199,7 +199,7 @@ begin
       select e.group_key from unnest(p_members) m cross join lateral (
         select a.episode_id from alert a
         where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
-          and a.status = 'firing' limit 1) held cross join lateral (
+          and a.fires limit 1) held cross join lateral (
         select x.group_key from episode x where x.episode_id = held.episode_id limit 1) e
       union all
       select e.group_key from unnest(p_members) m cross join lateral (
@@ -228,7 +228,7 @@ begin
     select p.*, f.alert_id, f.episode_id from unnest(p_members) p left join lateral (
       select a.alert_id, a.episode_id from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
-        and a.status = 'firing'
+        and a.fires
         and (p.starts_at is null or p.ends_at is null or p.starts_at = a.starts_at or p.ends_at >= a.starts_at
           or convert_from(a.body, 'UTF8')::jsonb ->> 'starts_at' is null) -- that start is our clock's
       limit 1) f on true
@@ -270,22 +270,22 @@ begin
     select p.*, k.alert_id, k.status, k.since, k.episode_id from unnest(p_members) p cross join lateral (
       select a.alert_id, a.status, a.starts_at as since, a.episode_id from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
-        and a.status = 'firing'
+        and a.fires
       union all
       select a.alert_id, a.status, a.starts_at, a.episode_id from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
-        and a.starts_at = p.starts_at and a.status = 'resolved'
+        and a.starts_at = p.starts_at and not a.fires
         and (a.heartbeat and p.heartbeat
-          or exists (select 1 from episode e where e.episode_id = a.episode_id and e.ended_at is null))
+          or (select e.ended_at is null from episode e where e.episode_id = a.episode_id limit 1))
       limit 1) k
   loop
     o_fingerprints := o_fingerprints || m.fingerprint;
     if m.status = 'firing' then
       update alert a set occurrences = a.occurrences + m.times, last_seen = p_now,
-        starts_at = case when m.starts_at < m.since and not exists (
-          select 1 from alert other
+        starts_at = case when m.starts_at < m.since and (
+          select true from alert other
           where other.workspace = a.workspace and other.intake = a.intake and other.fingerprint = a.fingerprint
-            and other.starts_at = m.starts_at) then m.starts_at else a.starts_at end
+            and other.starts_at = m.starts_at limit 1) is null then m.starts_at else a.starts_at end
       where a.alert_id = m.alert_id;
       o_touched := o_touched || m.episode_id;
     else
@@ -352,8 +352,7 @@ begin
     select m.group_key, g.episode_id, e.lives, i.runs, coalesce(i.ended_at, e.opened_at) as ended_at,
       max(m.severity_rank) as severity_rank,
       (array_agg(m order by m.n))[1] as first,
-      (array_agg(m order by m.n) filter (where m.severity_rank > e.severity_rank or not exists (
-        select 1 from alert a where a.episode_id = g.episode_id and a.name = m.name)))[1] as worse
+      (array_agg(m order by m.n) filter (where m.severity_rank > e.severity_rank or k.knows is null))[1] as worse
     from unnest(p_members) m cross join lateral (
       select ag.episode_id from alert_group ag
       where ag.workspace = p_rules.workspace and ag.group_key = m.group_key limit 1) g left join lateral (
@@ -361,7 +360,8 @@ begin
       from episode x where x.episode_id = g.episode_id limit 1) e on true left join lateral (
       select y.status in ('deferred', 'queued', 'running', 'waiting') as runs, y.ended_at
       from investigation y where y.episode_id = g.episode_id and y.parent_id is null
-      order by y.created_at limit 1) i on true
+      order by y.created_at limit 1) i on true left join lateral (
+      select true as knows from alert a where a.episode_id = g.episode_id and a.name = m.name limit 1) k on true
     group by m.group_key, g.episode_id, e.lives, i.runs, i.ended_at, e.opened_at
     order by m.group_key
   loop
@@ -483,16 +483,20 @@ create function grow_episodes(p_joined jsonb, p_now timestamptz) returns void la
 -- critical member does not wait as a warning), and `members` is planned.
 declare
   v_joined record;
+  v_investigation record;
 begin
   for v_joined in select key as episode_id, value::int as severity_rank from jsonb_each_text(p_joined) order by key loop
     update episode set severity_rank = v_joined.severity_rank
       where episode_id = v_joined.episode_id and severity_rank < v_joined.severity_rank;
     if found then
-      update investigation i set severity_rank = v_joined.severity_rank
-        where i.investigation_id in (
-          select q.investigation_id from investigation q
-          where q.episode_id = v_joined.episode_id for no key update skip locked) -- who holds it is claiming it
-        and i.status in ('deferred', 'queued') and i.severity_rank < v_joined.severity_rank;
+      for v_investigation in
+        select investigation_id, status from investigation
+        where episode_id = v_joined.episode_id for no key update skip locked -- who holds it is claiming it
+      loop
+        update investigation set severity_rank = greatest(severity_rank, v_joined.severity_rank)
+          where investigation_id = v_investigation.investigation_id
+            and v_investigation.status in ('deferred', 'queued');
+      end loop;
     end if;
     perform plan_for_episode(v_joined.episode_id, 'members', p_now);
   end loop;
@@ -544,9 +548,9 @@ create function accept(
   p_quarantined int, p_reason text, p_warnings text[], p_sender jsonb, p_rules intake_rules, p_members posted[]
 ) returns jsonb language plpgsql set search_path = inquest, pg_temp
 -- The planner does not know how long the arrays are, nor that a table grew a hundredfold since it last looked.
--- So each access is one look-up by index for each member: a lateral subquery with a limit, which no plan can
--- turn round, or a loop.
-set enable_seqscan = off as $$
+-- So each access is one look-up by index for each member: a subquery with a limit, which no plan can turn
+-- round or hash a whole table for, or a loop. Then one plan is good for all, and is made once.
+set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 -- Take one post in. `p_quarantined` counts its members that are not understood or over the cap. Under a
 -- receipt id that is there already nothing happens, and the first answer is given again. Gives {state,
 -- counts, investigations [{investigation_id, episode_id, status, not_before, defer_reason}], outcomes [the

@@ -16,6 +16,7 @@ from inquest.runtime import intake as subject
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.intake import MANY_ALERTS, accept
 from tests.postgres import NewDatabase
+from tests.store.builders import eventually
 from tests.store.door import Door, arrival, counts, firing, intake, named
 
 Try = Callable[[], Awaitable[Accepted]]
@@ -81,14 +82,26 @@ async def test_a_second_failure_is_the_callers(door: Door) -> None:
     assert len(store.receipts) == 2
 
 
-async def test_a_store_that_hangs_is_given_up_in_time(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hangs(_: Try) -> Accepted:
-        await asyncio.Event().wait()
-        raise AssertionError
+async def test_a_post_that_takes_too_long_is_503_and_goes_on_being_taken_in(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+
+    async def is_slow(do: Try) -> Accepted:
+        await go_on.wait()
+        return await do()
 
     monkeypatch.setattr(subject, "ACCEPT_TIMEOUT_S", 0.05)
     with pytest.raises(StoreUnavailable, match="within"):
-        await accept(arrival(firing()), intake=Failing(door, hangs), ids=RandomIds())
+        await accept(arrival(firing()), intake=Failing(door, is_slow), ids=RandomIds())
+    monkeypatch.undo()
+    go_on.set()
+
+    async def taken_in() -> bool | None:
+        return door.column("select occurrences from alert") == [1] or None
+
+    await eventually(taken_in)
+    assert counts(await accept(arrival(firing()), intake=door.intake, ids=RandomIds())) == {"duplicate": 1}
 
 
 async def test_connections_that_a_restart_killed_cost_no_post(door: Door) -> None:

@@ -10,28 +10,47 @@ from inquest.errors import StoreUnavailable
 from inquest.ports import Ids, Intake
 
 ACCEPT_TIMEOUT_S = 8.0
-"""Both tries together. The strictest senders of alerts give up after 10 s (Alertmanager, GitLab)."""
+"""Both tries together. Senders of alerts give up after 10 s (Alertmanager, GitLab)."""
 MANY_ALERTS = 200
 """A post of more alerts is keyed in a thread: 0.1 ms each would hold up the event loop."""
+
+
+_unfinished: set[asyncio.Task[Accepted]] = set()
+"""Posts whose senders were told to come again, and that are still being taken in."""
 
 
 async def accept(arrival: Arrival, *, intake: Intake, ids: Ids) -> Accepted:
     """Take `arrival` in and give what came of it, after the commit.
 
-    The receipt's id is made before the first try, so that a connection broken by a restart of the database
-    can be tried once more: if the first try did commit, the second only reads its answer. Raises
-    StoreUnavailable when neither answers in ACCEPT_TIMEOUT_S.
+    Raises StoreUnavailable when it is not taken in after two tries, or after ACCEPT_TIMEOUT_S. In the latter
+    case the work goes on: a post too large for the sender's patience is then found there when it comes again.
     """
     arrival, members = await _keyed(arrival)
-    receipt_id = ids.new()
+    task = asyncio.create_task(_take_in(arrival, members, intake, ids.new()))
+    _unfinished.add(task)
+    task.add_done_callback(_finish)
     try:
-        async with asyncio.timeout(ACCEPT_TIMEOUT_S):
-            try:
-                return await intake.accept(receipt_id, arrival, members)
-            except StoreUnavailable:
-                return await intake.accept(receipt_id, arrival, members)
+        return await asyncio.wait_for(asyncio.shield(task), ACCEPT_TIMEOUT_S)
     except TimeoutError as error:
         raise StoreUnavailable(f"the post was not taken in within {ACCEPT_TIMEOUT_S:g} s") from error
+
+
+async def _take_in(arrival: Arrival, members: Sequence[Keyed], intake: Intake, receipt_id: str) -> Accepted:
+    """Try once more under the same receipt id when the connection broke, as in a restart of the database.
+
+    If the first try did commit, the second only reads its answer.
+    """
+    try:
+        return await intake.accept(receipt_id, arrival, members)
+    except StoreUnavailable:
+        return await intake.accept(receipt_id, arrival, members)
+
+
+def _finish(task: asyncio.Task[Accepted]) -> None:
+    """Let go of `task`, and look at how it ended: its sender may be gone."""
+    _unfinished.discard(task)
+    if not task.cancelled():
+        task.exception()
 
 
 async def _keyed(arrival: Arrival) -> tuple[Arrival, Sequence[Keyed]]:

@@ -65,7 +65,7 @@ select a.* from inquest.alert a where a.workspace = %(workspace)s and a.heartbea
 order by a.name, a.last_seen desc, a.alert_id limit %(most)s
 """
 _FIRING = """
-select a.* from inquest.alert a where a.workspace = %(workspace)s and a.status = 'firing' and not a.heartbeat
+select a.* from inquest.alert a where a.workspace = %(workspace)s and a.fires and not a.heartbeat
 order by a.severity_rank desc, a.first_seen, a.alert_id limit %(most)s
 """
 _BODY = "select body from inquest.receipt_body where workspace = %(workspace)s and digest = %(digest)s"
