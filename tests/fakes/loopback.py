@@ -158,8 +158,8 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
 
 
 @asynccontextmanager
-async def loopback(handler: Handler, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Loopback]:
-    """Run a server for the length of a `with`; its connections are cut at the end."""
+async def loopback(handler: Handler, *, tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[Loopback]:
+    """Run a server for the length of a `with`; its connections are cut at the end. Port 0: any that is free."""
     fake = Loopback(handler)
     fake.scheme = "http" if tls is None else "https"
     running: set[asyncio.Task[None]] = set()
@@ -175,7 +175,7 @@ async def loopback(handler: Handler, *, tls: ssl.SSLContext | None = None) -> As
         finally:
             running.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls, limit=MAX_HEAD_BYTES)
+    server = await asyncio.start_server(serve, "127.0.0.1", port, ssl=tls, limit=MAX_HEAD_BYTES)
     fake.port = server.sockets[0].getsockname()[1]
     try:
         yield fake

@@ -1,0 +1,333 @@
+"""The real servers of the end-to-end tests, as processes: the shop, Prometheus, Alertmanager, and our own.
+
+Each is started on a free loopback port, keeps its files and its output in a folder of the test, and is
+stopped by its process id at the end of a `with`: asked first, killed when it takes too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.1"
+READY_S = 40.0
+STOP_S = 40.0
+COMMAND_S = 60.0
+ALERT = "CheckoutErrorRatioHigh"
+LABELS = {"service": "checkout", "namespace": "shop"}
+TOKEN = "a-token-that-only-alertmanager-has"
+
+needs_servers = pytest.mark.skipif(
+    any(shutil.which(name) is None for name in ("prometheus", "prometheus-alertmanager")),
+    reason="needs prometheus and prometheus-alertmanager (tools/install_e2e_servers.sh)",
+)
+
+
+class Running:
+    """One process of a test."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], output: Path) -> None:
+        self.name = name
+        self.pid = process.pid
+        self.process = process
+        self._output = output
+
+    def output(self) -> str:
+        """Give what it has printed so far."""
+        return self._output.read_text(encoding="utf-8", errors="replace")
+
+    def until_says(self, word: str) -> None:
+        """Wait until `word` is in its output."""
+        gives_up_at = time.monotonic() + READY_S
+        while word not in self.output():
+            self.must_live()
+            if time.monotonic() >= gives_up_at:
+                pytest.fail(f"{self.name} did not say {word} in {READY_S:g} s:\n{self.output()[-3000:]}")
+            time.sleep(0.05)  # the condition is polled, under a deadline
+
+    def must_live(self) -> None:
+        """Fail with the end of its output when it has ended."""
+        code = self.process.poll()
+        if code is not None:
+            pytest.fail(f"{self.name} ended with {code}:\n{self.output()[-3000:]}")
+
+    def kill(self) -> None:
+        """End it as a crash would: kill -9, and nothing else."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.process.wait(STOP_S)
+
+    def stop(self) -> int:
+        """Ask it to end, wait, and give its exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        return self.process.returncode
+
+
+@contextmanager
+def running(
+    name: str, arguments: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Run one process for the length of a `with`; its output goes to FOLDER/NAME.log."""
+    output = folder / f"{name}.log"
+    env = {**os.environ, **(environment or {})}
+    with output.open("wb") as log:
+        process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env, cwd=ROOT)
+    one = Running(name, process, output)
+    try:
+        yield one
+    finally:
+        one.stop()
+
+
+def free_port() -> int:
+    """Give a port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def until_ready(url: str, process: Running) -> None:
+    """Wait until `url` answers 200. Fails when the process ends or takes longer than READY_S."""
+    gives_up_at = time.monotonic() + READY_S
+    while time.monotonic() < gives_up_at:
+        process.must_live()
+        with contextlib.suppress(httpx2.TransportError):
+            if httpx2.get(url, timeout=5, trust_env=False).status_code == httpx2.codes.OK:
+                return
+        time.sleep(0.05)  # the condition is polled, under a deadline
+    pytest.fail(f"{process.name} was not ready in {READY_S:g} s:\n{process.output()[-3000:]}")
+
+
+# ---- the shop, and what watches it -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The service that breaks."""
+
+    port: int
+
+    def break_it(self) -> None:
+        self._post("break")
+
+    def repair_it(self) -> None:
+        self._post("repair")
+
+    def _post(self, what: str) -> None:
+        httpx2.post(f"http://{HOST}:{self.port}/{what}", timeout=5, trust_env=False).raise_for_status()
+
+
+@contextmanager
+def shop(folder: Path) -> Iterator[Shop]:
+    port = free_port()
+    with running("shop", [sys.executable, "-m", "tests.e2e.checkout_app", str(port)], folder) as process:
+        until_ready(f"http://{HOST}:{port}/metrics", process)
+        yield Shop(port)
+
+
+def _ratio(window: str) -> str:
+    total = f"checkout_http_requests_total[{window}]"
+    failed = f'checkout_http_requests_total{{status=~"5.."}}[{window}]'
+    by = "sum by (service, namespace)"
+    return f"{by} (rate({failed})) / {by} (rate({total}))"
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """A real Prometheus that scrapes the shop every second."""
+
+    url: str
+
+    def value(self, expression: str) -> float | None:
+        """Give the value of an expression that has one series, None while it has none."""
+        answer = httpx2.get(f"{self.url}/api/v1/query", params={"query": expression}, timeout=5, trust_env=False)
+        found = answer.json()["data"]["result"]
+        return float(found[0]["value"][1]) if found else None
+
+
+@contextmanager
+def prometheus(folder: Path, *, scrapes: Shop, alertmanager_port: int) -> Iterator[Prometheus]:
+    """Run one whose rule fires when more than a fifth of the requests failed for two seconds."""
+    rule = {
+        "alert": ALERT,
+        "expr": f"{_ratio('10s')} > 0.2",
+        "for": "2s",
+        "labels": {"severity": "critical"},
+        "annotations": {"summary": "Checkout answers more than a fifth of its requests with an error"},
+    }
+    target = {"targets": [f"{HOST}:{scrapes.port}"], "labels": LABELS}
+    manager = {"static_configs": [{"targets": [f"{HOST}:{alertmanager_port}"]}]}
+    _write(folder / "rules.yml", {"groups": [{"name": "shop", "rules": [rule]}]})
+    _write(
+        folder / "prometheus.yml",
+        {
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(folder / "rules.yml")],
+            "alerting": {"alertmanagers": [manager]},
+            "scrape_configs": [{"job_name": "checkout", "static_configs": [target]}],
+        },
+    )
+    port = free_port()
+    arguments = [
+        "prometheus",
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'prometheus'}",
+        f"--web.listen-address={HOST}:{port}",
+    ]
+    with running("prometheus", arguments, folder) as process:
+        until_ready(f"http://{HOST}:{port}/-/ready", process)
+        yield Prometheus(f"http://{HOST}:{port}")
+
+
+@contextmanager
+def alertmanager(folder: Path, *, port: int, posts_to: str) -> Iterator[None]:
+    """Run one that posts to our intake, with the intake's token."""
+    receiver = {
+        "url": posts_to,
+        "send_resolved": True,
+        "http_config": {"authorization": {"type": "Bearer", "credentials": TOKEN}},
+    }
+    route = {
+        "receiver": "inquest",
+        "group_by": ["alertname", "service"],
+        "group_wait": "1s",
+        "group_interval": "5s",
+        "repeat_interval": "1h",
+    }
+    receivers = [{"name": "inquest", "webhook_configs": [receiver]}]
+    _write(folder / "alertmanager.yml", {"route": route, "receivers": receivers})
+    arguments = [
+        "prometheus-alertmanager",
+        f"--config.file={folder / 'alertmanager.yml'}",
+        f"--storage.path={folder / 'alertmanager'}",
+        f"--web.listen-address={HOST}:{port}",
+        "--cluster.listen-address=",
+    ]
+    with running("alertmanager", arguments, folder) as process:
+        until_ready(f"http://{HOST}:{port}/-/ready", process)
+        yield
+
+
+def _write(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")  # JSON is YAML
+
+
+# ---- our own processes -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inquest:
+    """An installation in a folder: a configuration file, an embedded Postgres, and the processes on them."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+
+    @property
+    def intake_url(self) -> str:
+        return f"http://{HOST}:{self.port}/v1/alerts/alertmanager"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def reports(self) -> Path:
+        return self.folder / "reports"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "INQUEST_HOME": str(self.home),
+            "INQUEST_CONFIG": str(self.folder / "inquest.yaml"),
+            "INQUEST_HOST": HOST,
+            "INQUEST_PORT": str(self.port),
+            "INQUEST_E2E_TOKEN": TOKEN,
+        }
+
+    def configure(self, *, prometheus_url: str, model: Mapping[str, object] | None = None) -> None:
+        """Write the configuration file, as an operator would."""
+        intake = {"type": "alertmanager", "auth": {"bearer_env": "INQUEST_E2E_TOKEN"}}
+        source = {"type": "prometheus", "url": prometheus_url, "scrape_interval": "1s"}
+        workspace = {
+            "intakes": {"alertmanager": intake},
+            "integrations": {"prometheus": source},
+            "destinations": {"reports": {"type": "folder", "path": "reports"}},
+            **({} if model is None else {"model": model}),
+        }
+        _write(self.folder / "inquest.yaml", {"version": 1, "workspaces": {"default": workspace}})
+
+    @contextmanager
+    def serving(self) -> Iterator[Running]:
+        """Run the HTTP service; it is ready inside the `with`."""
+        with self.command("serve") as process:
+            until_ready(f"http://{HOST}:{self.port}/readyz", process)
+            yield process
+
+    def working(self, number: int) -> AbstractContextManager[Running]:
+        """Run a worker."""
+        return self.command("work", name=f"work-{number}")
+
+    @contextmanager
+    def command(self, *arguments: str, name: str = "") -> Iterator[Running]:
+        """Run a command beside the test."""
+        with running(name or arguments[0], _ours(arguments), self.folder, self.environment) as process:
+            yield process
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        env = {**os.environ, **self.environment}
+        return subprocess.run(
+            _ours(arguments), env=env, cwd=ROOT, capture_output=True, text=True, timeout=COMMAND_S, check=False
+        )
+
+    def newest(self, investigation: str) -> Report | None:
+        """Give the newest revision, None while there is none."""
+        latest = self.reports / investigation / "latest"
+        return _read(latest.parent / latest.read_text(encoding="utf-8").strip()) if latest.exists() else None
+
+    def revisions(self, investigation: str) -> list[Report]:
+        """Give every revision that was written, oldest first."""
+        folders = (self.reports / investigation).glob("r*")
+        return sorted((_read(folder) for folder in folders), key=lambda one: int(one.content["revision"]))
+
+
+@dataclass(frozen=True)
+class Report:
+    """A revision's folder and its report."""
+
+    folder: Path
+    content: dict[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.content["kind"])
+
+
+def _read(folder: Path) -> Report:
+    return Report(folder, json.loads((folder / "report.json").read_bytes())["report"])
+
+
+def _ours(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "inquest", *arguments]
