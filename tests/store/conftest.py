@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from inquest.store.database import POOL_SIZE
 from tests.postgres import NewDatabase
 from tests.store.builders import Either, InMemory, Store
 from tests.store.door import Door
@@ -32,9 +33,9 @@ async def either(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
 
 
 @pytest.fixture
-async def door(database: NewDatabase) -> AsyncIterator[Door]:
-    """Give the intake's store on an empty database."""
+async def door(database: NewDatabase, request: pytest.FixtureRequest) -> AsyncIterator[Door]:
+    """Give the intake's store on an empty database; an indirect parameter is the size of its pool."""
     made = database()
-    door = Door(made.url, made.conninfo)
+    door = Door(made.url, made.conninfo, pool_size=getattr(request, "param", None) or POOL_SIZE)
     yield door
     await door.aclose()

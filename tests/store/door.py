@@ -17,7 +17,7 @@ from inquest.domain.intake import Accepted, Arrival, DailyCeilings, IntakeConfig
 from inquest.sources.alertmanager import parse
 from inquest.store.accept import PostgresIntake
 from inquest.store.alerts import PostgresAlerts
-from inquest.store.database import Database
+from inquest.store.database import POOL_SIZE, Database
 
 POSTS = Path(__file__).parent.parent / "data" / "alertmanager"
 MORNING = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -92,8 +92,8 @@ def _arrival(post: Post, body: bytes, into: IntakeConfig | None, ceilings: Daily
 class Door:
     """One database, and what a test does with it."""
 
-    def __init__(self, url: str, conninfo: str) -> None:
-        self.database = Database(url)
+    def __init__(self, url: str, conninfo: str, *, pool_size: int = POOL_SIZE) -> None:
+        self.database = Database(url, pool_size=pool_size)
         self.conninfo = conninfo
         self.intake = PostgresIntake(self.database)
         self.alerts = PostgresAlerts(self.database)
