@@ -53,7 +53,7 @@ def test_a_contract_goes_red_when_broken(package: Path, contract: str, module: s
 
 
 def test_what_vendors_share_may_be_imported_by_each(package: Path) -> None:
-    (package / "sources/shared").mkdir()
+    (package / "sources/shared").mkdir(exist_ok=True)
     (package / "sources/shared/__init__.py").write_text("")
     (package / "sources/shared/times.py").write_text("")
     (package / "sources/breach.py").write_text("import inquest.sources.shared.times\n")
