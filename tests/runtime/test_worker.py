@@ -318,11 +318,13 @@ async def test_a_drain_lets_a_running_call_end_and_commit_and_begins_no_other(ho
 async def test_a_worker_that_drains_claims_nothing_more(house: House) -> None:
     await house.store.opened("inv-1")
     await house.world.pause("commit/1")
-    async with house.working(house.worker(concurrency=1)) as drained:
+    worker = house.worker(concurrency=1)
+    async with house.working(worker) as drained:
         await until(lambda: house.world.reached("commit/1"))
+        waiting = asyncio.create_task(worker._on_investigation("inv-2"))  # as after a restart of the engine
+        await house.store.opened("inv-2")
         draining = asyncio.create_task(drained())
         await asyncio.sleep(0)
-        await house.store.opened("inv-2")
         await house.world.resume("commit/1")
-        await draining
-    assert house.row("inv-2")["generation"] == 0
+        await asyncio.gather(draining, waiting)
+    assert (house.row("inv-1")["generation"], house.row("inv-2")["generation"]) == (1, 0)
