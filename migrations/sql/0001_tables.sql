@@ -14,7 +14,7 @@ create table intake_receipt (
   receipt_id text primary key,
   workspace text not null,
   intake text not null,
-  receipt_key text not null,          -- the sender's delivery id, else sha256 of the body
+  receipt_key text not null,          -- sha256 of the sender's delivery id, else of the body
   keyed_by text not null default 'body' check (keyed_by in ('delivery', 'body')),
   body_digest text not null,
   received_at timestamptz not null default now(),

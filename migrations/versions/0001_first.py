@@ -22,6 +22,10 @@ FILES = (
     "0006_append_only.sql",
     "0007_sweep.sql",
     "0008_delivery.sql",
+    "0009_members.sql",
+    "0010_openings.sql",
+    "0011_episodes.sql",
+    "0012_accounting.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

@@ -47,6 +47,13 @@ async def test_a_delivery_id_is_taken_once_when_it_comes_four_times_at_once(door
     assert door.column("select occurrences from alert") == [1]
 
 
+async def test_a_delivery_id_of_any_length_is_a_key(door: Door) -> None:
+    vast = "d" * 100_000
+    await door.take(arrival(firing(), delivery_id=vast))
+    assert (await door.take(arrival(firing(), delivery_id=vast))).state is ReceiptState.REPEATED
+    assert (await door.take(arrival(firing(), delivery_id=vast + "e"))).state is ReceiptState.ACCEPTED
+
+
 async def test_one_delivery_id_of_two_intakes_is_two_deliveries(door: Door) -> None:
     await door.take(arrival(firing(), delivery_id="d-1"))
     other = await door.take(arrival(firing(), delivery_id="d-1", into=intake(name="other")))

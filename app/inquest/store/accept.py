@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from inquest.domain.alert import AlertStatus, severity_rank
+from inquest.domain.canonical import digest_of
 from inquest.domain.intake import Accepted, Arrival, Keyed, bounded_warnings
 from inquest.domain.investigation import WORKFLOW
 from inquest.store.database import Database
@@ -48,7 +49,8 @@ class PostgresIntake:
 def _post(arrival: Arrival) -> dict[str, object]:
     post = arrival.post
     return {
-        "receipt_key": post.delivery_id or arrival.body_digest,
+        # A key of an index, which takes 2.7 kB at most: a sender's id of any length is named by its digest.
+        "receipt_key": digest_of(post.delivery_id.encode()) if post.delivery_id else arrival.body_digest,
         "keyed_by": "delivery" if post.delivery_id else "body",
         "body": arrival.body,
         "body_digest": arrival.body_digest,
