@@ -111,6 +111,17 @@ async def test_our_schema_is_on_every_connection(store: Store) -> None:
     assert await store.database.value("show timezone", {}) == "UTC"
 
 
+async def test_a_host_that_went_away_without_a_word_is_given_up_in_seconds(store: Store) -> None:
+    async with store.database.transaction() as tx:
+        driver = (await tx.get_raw_connection()).driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        asked = driver.info.get_parameters()
+
+    idle, interval, count = (int(asked[f"keepalives_{name}"]) for name in ("idle", "interval", "count"))
+    assert int(asked["tcp_user_timeout"]) == module.DEAD_PEER_MS
+    assert 1_000 * (idle + interval * count) == module.DEAD_PEER_MS
+
+
 async def test_a_lease_is_renewed_over_a_plain_connection(store: Store) -> None:
     fence = await store.started()
     with psycopg.connect(store.conninfo, autocommit=True) as connection:

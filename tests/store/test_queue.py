@@ -8,7 +8,8 @@ import pytest
 from procrastinate.exceptions import ConnectorException
 
 from inquest.errors import InvariantBroken
-from inquest.store.queue import ProcrastinateEngine, ProcrastinateQueue
+from inquest.store.database import KEEPALIVES
+from inquest.store.queue import ListeningConnector, ProcrastinateEngine, ProcrastinateQueue
 from tests.store.builders import Store
 from tests.waiting import until
 
@@ -184,3 +185,15 @@ async def test_the_periodic_task_keeps_house(store: Store) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
+
+
+async def test_the_engine_gives_up_a_host_that_went_away_as_soon_as_the_store_does(store: Store) -> None:
+    app = engine(store)._app("investigations", Rings().on_ring)
+
+    async with app.open_async():
+        connector = app.connector
+        assert isinstance(connector, ListeningConnector)
+        async with connector.pool.connection() as connection:
+            asked = connection.info.get_parameters()
+
+    assert {name: int(asked[name]) for name in KEEPALIVES} == KEEPALIVES

@@ -21,6 +21,16 @@ WAIT_S = 30
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 10_000
+DEAD_PEER_MS = 20_000
+"""A peer that acknowledges nothing for this long is gone: a host that went away sends no word, and no statement
+timeout of its own ends the wait. The operator's kernel would wait for 15 minutes."""
+KEEPALIVES: dict[str, int] = {
+    "tcp_user_timeout": DEAD_PEER_MS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+}
+"""Seconds, after which a connection that waits for an answer is probed: together as long as DEAD_PEER_MS."""
 OPTIONS = (
     f"-csearch_path=inquest,pg_temp -cstatement_timeout={STATEMENT_TIMEOUT_MS} -clock_timeout={LOCK_TIMEOUT_MS}"
     " -ctimezone=UTC -cidle_in_transaction_session_timeout=60000"
@@ -47,7 +57,7 @@ class Database:
             pool_timeout=WAIT_S,
             skip_autocommit_rollback=True,
             hide_parameters=True,
-            connect_args={"options": OPTIONS, "connect_timeout": CONNECT_TIMEOUT_S},
+            connect_args={"options": OPTIONS, "connect_timeout": CONNECT_TIMEOUT_S, **KEEPALIVES},
         )
         self._transactional = self._engine.execution_options(isolation_level="READ COMMITTED")
         self._turn = asyncio.Semaphore(pool_size)

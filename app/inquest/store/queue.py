@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
 from inquest.errors import InvariantBroken
+from inquest.store.database import KEEPALIVES
 from inquest.store.url import conninfo
 from inquest.telemetry import log
 
@@ -103,7 +104,11 @@ class ProcrastinateEngine:
     def _app(self, queue: str, on_ring: Callable[[str], Awaitable[None]]) -> App:
         connector = ListeningConnector(
             conninfo=self._conninfo,
-            kwargs={"options": "-csearch_path=procrastinate,pg_temp", "connect_timeout": CONNECT_TIMEOUT_S},
+            kwargs={
+                "options": "-csearch_path=procrastinate,pg_temp",
+                "connect_timeout": CONNECT_TIMEOUT_S,
+                **KEEPALIVES,
+            },
             min_size=1,
             max_size=POOL_MAX,
             timeout=POOL_TIMEOUT_S,
