@@ -26,6 +26,7 @@ from inquest.stages.exhibits import Exhibits
 from inquest.stages.gather_evidence.view import ParsedContents
 from inquest.stages.verdict import Basis, conclude
 from tests.builders import Shelf, at, changes, deployment, integrations, investigation, logs, matrix, series, window
+from tests.reading import Watched
 
 RANGE = "prometheus_query_range"
 WHERE = '{service="checkout"}'
@@ -365,6 +366,18 @@ async def test_it_concludes_when_everything_is_judged_or_tools_are_withdrawn() -
 
     assert reply.tool_calls == ()
     assert "reached db_pool_connections_max" in reply.content
+
+
+async def test_the_event_loop_goes_on_while_it_reads() -> None:
+    analyst, case = Analyst(), exhausted()
+    contents = [Watched(ParsedContents(case.shelf.contents)) for _ in range(2)]
+    asked, diagnosed = (case.view.model_copy(update={"contents": one}) for one in contents)
+
+    await analyst.answer(analyst.request(asked), asked, timeout_s=1)
+    await analyst.diagnose(analyst.diagnose_request(diagnosed), diagnosed, timeout_s=1)
+
+    for one in contents:
+        one.check_left_this_thread_alone()
 
 
 @pytest.mark.parametrize("complete", [True, False])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import pytest
+from typing_extensions import override
 
 from inquest.domain.budget import Spend
 from inquest.domain.canonical import digest_of
@@ -24,6 +25,7 @@ from inquest.stages.diagnosis_schema import DIAGNOSIS_SCHEMA
 from inquest.stages.diagnosis_wire import write_proposal
 from tests.builders import MODEL, NOW, Shelf, at, facts, investigation
 from tests.incident import ERRORS, incident_shelf, ledger, proposal
+from tests.reading import Watched
 
 SHELF = incident_shelf()
 GOOD = write_proposal(proposal(SHELF))
@@ -187,6 +189,20 @@ async def test_a_good_answer_is_checked_and_taken() -> None:
     assert one.acts.kept == ["diagnose/1"]
     assert one.acts.timeouts == [60.0]
     assert one.analyst.asked == []
+
+
+async def test_the_event_loop_goes_on_while_claims_are_checked() -> None:
+    contents = Watched(SHELF.contents)
+
+    class WatchedActs(RecordingActs):
+        @override
+        async def contents(self, digests: Sequence[str]) -> Mapping[str, bytes]:
+            return contents
+
+    found = await Stage(Scripted([GOOD]), WatchedActs(FixedClock(at(5)), SHELF.contents)).run()
+
+    assert found.verdict is Verdict.CAUSE_FOUND
+    contents.check_left_this_thread_alone()
 
 
 async def test_a_broken_answer_is_repaired_once() -> None:

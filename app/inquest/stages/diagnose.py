@@ -7,6 +7,7 @@ checks every claim.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -76,7 +77,10 @@ def bind(kit: DiagnoseKit, acts: Acts) -> Stage:
             facts=state.facts,
             service=None if state.integrations is None else state.integrations.service,
         )
-        diagnosis = conclude(proposed.proposal, basis, degraded=proposed.degraded, notes=proposed.notes)
+        # In a thread: claims are checked on full contents, and the worker's other investigations go on meanwhile.
+        diagnosis = await asyncio.to_thread(
+            conclude, proposed.proposal, basis, degraded=proposed.degraded, notes=proposed.notes
+        )
         return Diagnosed(diagnosis=diagnosis)
 
     return diagnose

@@ -7,6 +7,7 @@ hypotheses (`judging`), and in the end proposes a diagnosis whose every sentence
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from inquest.domain.canonical import canonical_json, digest_of
@@ -25,7 +26,11 @@ ANALYST = "analyst"
 
 
 class Analyst:
-    """An Investigator that needs no model. It costs nothing and gives the same answer to the same evidence."""
+    """An Investigator that needs no model. It costs nothing and gives the same answer to the same evidence.
+
+    It reads in a thread: evidence of tens of megabytes takes seconds, and the worker's event loop has leases to
+    keep meanwhile.
+    """
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -38,10 +43,7 @@ class Analyst:
 
     async def answer(self, request: ModelRequest, view: LoopView, *, timeout_s: float) -> Reply:  # noqa: ARG002  # the port's
         """Ask what is missing, then judge, then conclude."""
-        found = appraise(view)
-        calls = () if view.last or found is None else next_calls(view) or judge_calls(view, found)
-        content = "" if calls else propose(found).root_cause
-        return Reply(content=content, tool_calls=calls, finish_reason="stop", model=ANALYST, cost_usd_micros=0)
+        return await asyncio.to_thread(_answer, view)
 
     def diagnose_request(self, view: LoopView) -> ModelRequest:
         """Write down what the diagnosis is made from."""
@@ -49,7 +51,7 @@ class Analyst:
 
     async def diagnose(self, request: ModelRequest, view: LoopView, *, timeout_s: float) -> Reply:  # noqa: ARG002  # the port's
         """Give the proposal in the wire form that a model would write."""
-        return Reply(content=write_proposal(propose(appraise(view))), model=ANALYST, cost_usd_micros=0)
+        return await asyncio.to_thread(_diagnosis, view)
 
     def _asked(self, purpose: str, view: LoopView) -> ModelRequest:
         seen = digest_of(canonical_json([item.observation_id for item in view.evidence]))
@@ -58,3 +60,14 @@ class Analyst:
         return ModelRequest.model_validate(
             {"purpose": purpose, "models": self.models, "messages": (UserText(text=text),), "tools": ()}
         )
+
+
+def _answer(view: LoopView) -> Reply:
+    found = appraise(view)
+    calls = () if view.last or found is None else next_calls(view) or judge_calls(view, found)
+    content = "" if calls else propose(found).root_cause
+    return Reply(content=content, tool_calls=calls, finish_reason="stop", model=ANALYST, cost_usd_micros=0)
+
+
+def _diagnosis(view: LoopView) -> Reply:
+    return Reply(content=write_proposal(propose(appraise(view))), model=ANALYST, cost_usd_micros=0)
