@@ -479,8 +479,9 @@ class Engine(Protocol):
     ) -> None:
         """Call `on_ring` with the id of each ring, at most `slots` at once, until cancelled.
 
-        When cancelled it takes no more rings and waits a bounded time for the calls that run. Any other
-        return, and any exception, means that the engine broke: serve again.
+        When cancelled it takes no more rings, gives the calls that run a moment, and cancels them: work that
+        is to outlast its bell runs in a task of its own. Any other return, and any exception, means that the
+        engine broke: serve again.
         """
 
 

@@ -260,7 +260,7 @@ def make_worker(
     )
     parts = WorkerParts(
         claims=PostgresClaims(database, limits),
-        engine=ProcrastinateEngine(database.url, grace_s=grace_s, upkeep=sweep.delete_dead_jobs),
+        engine=ProcrastinateEngine(database.url, upkeep=sweep.delete_dead_jobs),
         connect_lease=lambda: connect(database.url, lease),
         sweep=sweep,
         deliveries=deliveries,

@@ -96,9 +96,7 @@ def build_worker(process: Process) -> Worker:
         WorkerOptions(concurrency=settings.concurrency, lease=lease, drain_grace_s=settings.drain_grace_s),
         WorkerParts(
             claims=PostgresClaims(process.database, limits),
-            engine=ProcrastinateEngine(
-                process.home.url, grace_s=settings.drain_grace_s, upkeep=partial(_upkeep, sweep)
-            ),
+            engine=ProcrastinateEngine(process.home.url, upkeep=partial(_upkeep, sweep)),
             connect_lease=partial(_lease_line, process.home.url, lease),
             sweep=sweep,
             deliveries=DeliveryRunner(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
+from psycopg_pool import AsyncConnectionPool
+from psycopg_pool.pool_async import AddConnection, MaintenanceTask
 from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
@@ -34,9 +36,12 @@ RELISTEN_S = 0.5
 POOL_MAX = 4
 POOL_TIMEOUT_S = 30.0
 """The engine outlives a database that is away for less than this; after that it is started anew."""
+RECONNECT_S = 1.0
+"""The longest wait between two attempts to connect."""
 CONNECT_TIMEOUT_S = 5
-ABORT_MARGIN_S = 3.0
-"""Beyond the grace of a drain, for what the drain itself writes."""
+HAND_BACK_S = 1.0
+"""How long an engine that ends, asked or broken, waits for the calls that run. They are bells: whoever does the work
+keeps it, and a broken engine that waited longer would keep the next one from hearing anything."""
 
 _RING = "select inquest.ring(%(id)s)"
 
@@ -51,6 +56,17 @@ class ProcrastinateQueue:
         if not isinstance(tx, AsyncConnection):
             raise InvariantBroken("a ring needs the caller's transaction")
         await tx.exec_driver_sql(_RING, {"id": investigation_id})
+
+
+class PersistentPool(AsyncConnectionPool[Any]):
+    """A pool that tries to connect every second.
+
+    By itself it would wait ever longer: after an outage of 40 s the queue stayed deaf for 20 s more.
+    """
+
+    @override
+    async def schedule_task(self, task: MaintenanceTask, delay: float) -> None:
+        await super().schedule_task(task, min(delay, RECONNECT_S) if isinstance(task, AddConnection) else delay)
 
 
 class ListeningConnector(PsycopgConnector):
@@ -70,13 +86,12 @@ class ListeningConnector(PsycopgConnector):
 class ProcrastinateEngine:
     """`ports.Engine`: each `serve` builds an App of its own, so that a broken one leaves nothing behind.
 
-    `grace_s` is the drain's grace: how long the calls that run may go on after `serve` was cancelled. `upkeep`
-    is the one periodic task: with one registered, the engine notices when its heartbeat or its listener fails.
+    `upkeep` is the one periodic task: with one registered, the engine notices when its heartbeat or its listener
+    fails.
     """
 
-    def __init__(self, url: str, *, grace_s: float, upkeep: Upkeep) -> None:
+    def __init__(self, url: str, *, upkeep: Upkeep) -> None:
         self._conninfo = conninfo(url)
-        self._grace_s = grace_s
         self._upkeep = upkeep
 
     async def serve(
@@ -84,7 +99,8 @@ class ProcrastinateEngine:
     ) -> None:
         """Call `on_ring` with the id of each ring of `queue`, at most `slots` at once, until cancelled.
 
-        Returns or raises, whatever Procrastinate raises, when the engine broke: serve again.
+        Calls that run when it ends are cancelled after HAND_BACK_S. Returns or raises, whatever Procrastinate
+        raises, when the engine broke: serve again.
         """
         app = self._app(queue, on_ring)
         queues = [queue, UPKEEP_QUEUE] if queue == "deliveries" else [queue]
@@ -97,12 +113,13 @@ class ProcrastinateEngine:
                 fetch_job_polling_interval=POLL_S,
                 update_heartbeat_interval=HEARTBEAT_S,
                 stalled_worker_timeout=STALLED_AFTER_S,
-                shutdown_graceful_timeout=self._grace_s + ABORT_MARGIN_S,
+                shutdown_graceful_timeout=HAND_BACK_S,
                 delete_jobs="always",
             )
 
     def _app(self, queue: str, on_ring: Callable[[str], Awaitable[None]]) -> App:
         connector = ListeningConnector(
+            pool_factory=PersistentPool,
             conninfo=self._conninfo,
             kwargs={
                 "options": "-csearch_path=procrastinate,pg_temp",
