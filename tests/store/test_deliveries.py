@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from inquest.destinations.shared.bundle import MAX_EVIDENCE_BYTES, pack
+from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import Absent, DeliveryClaimed, GivenUp, Postponed, Sent, Uncertain, Unknowable
 from inquest.errors import FenceLost, InvariantBroken
+from inquest.store import deliveries
 from inquest.store.deliveries import PostgresDeliveries
 from tests.store.builders import Store, opening
 
@@ -170,6 +173,24 @@ async def test_an_expired_lease_that_nobody_took_is_still_good(sending: Sending)
     claimed = await sending.claim(lease=NOW)
     await sending.deliveries.reserve(claimed, b"report", send_for=SEND_FOR)
     assert not await sending.due()
+
+
+async def test_a_folder_with_all_the_evidence_that_it_may_hold_can_be_reserved(sending: Sending) -> None:
+    sending.plan("report")
+    claimed = await sending.claim()
+    rendered = pack({"report.json": bytes(MAX_CONTENT_BYTES), "evidence/e.json": bytes(MAX_EVIDENCE_BYTES)})
+
+    await sending.deliveries.reserve(claimed, rendered, send_for=SEND_FOR)
+
+    assert sending.row()["fingerprint"] == digest_of(rendered)
+
+
+async def test_more_than_any_form_comes_to_is_not_stored(sending: Sending, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MAX_RENDERED_BYTES", 5)
+    sending.plan("report")
+
+    with pytest.raises(InvariantBroken, match="6 bytes"):
+        await sending.reserved()
 
 
 async def test_a_revision_is_reserved_once(sending: Sending) -> None:

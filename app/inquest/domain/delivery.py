@@ -51,6 +51,9 @@ class DeliveryFailed(Value):
 
 # ---- one act of sending --------------------------------------------------------------------------------
 
+MAX_RENDERED_BYTES = 64 * 1024 * 1024
+"""What one revision may come to when it is rendered. The largest form is a folder: 32 MiB of evidence, and three forms
+of the report."""
 MAX_DELIVERY_ATTEMPTS = 10
 DELIVERY_BACKOFF_S = (2, 10, 60, 300, 900, 1_800, 3_600)
 """Seconds before the next try after the first, second .. failed one; the last repeats. Ten tries take about five hours."""

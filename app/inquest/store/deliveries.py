@@ -7,6 +7,7 @@ from typing import assert_never
 
 from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import (
+    MAX_RENDERED_BYTES,
     Absent,
     DeliveryClaimed,
     DeliveryFence,
@@ -18,8 +19,9 @@ from inquest.domain.delivery import (
     Uncertain,
     Unknowable,
 )
+from inquest.errors import InvariantBroken
 from inquest.store.database import Database
-from inquest.store.rules import check_contents, check_text
+from inquest.store.rules import check_text
 
 AGAIN_AFTER = timedelta(seconds=60)
 """After a take-over of a reserved edit the newest revision is sent once more, this much later (design 12)."""
@@ -76,13 +78,16 @@ class PostgresDeliveries:
         )
 
     async def reserve(self, claimed: DeliveryClaimed, rendered: bytes, *, send_for: timedelta) -> None:
-        """Store what will be sent, and hold the target until the send must be over. Raises FenceLost."""
-        digest = digest_of(rendered)
-        check_contents({digest: rendered})
+        """Store what will be sent, and hold the target until the send must be over.
+
+        Raises FenceLost, and InvariantBroken for more than MAX_RENDERED_BYTES.
+        """
+        if len(rendered) > MAX_RENDERED_BYTES:
+            raise InvariantBroken(f"a revision has {len(rendered)} bytes, {MAX_RENDERED_BYTES} are allowed")
         parameters = {
             **_named(claimed.fence),
             "revision": claimed.revision,
-            "digest": digest,
+            "digest": digest_of(rendered),
             "rendered": rendered,
             "send_ms": _ms(send_for),
         }
