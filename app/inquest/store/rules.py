@@ -9,6 +9,7 @@ from typing import Literal
 
 from rfc8785 import CanonicalizationError
 
+from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
 from inquest.domain.effect import Receipt, Reservation, try_key
 from inquest.domain.event import (
@@ -30,8 +31,6 @@ from inquest.domain.value import Instant, Value
 from inquest.errors import InvariantBroken
 from inquest.ports import Write
 
-MAX_CONTENT_BYTES = 16 * 1024 * 1024
-"""One stored content; the transport's cap is the same."""
 INTERRUPT_LIFE = timedelta(days=7)
 """A question that nobody answered expires after this (design 10)."""
 _TRY = re.compile(r"/try/(\d+)$")
