@@ -84,7 +84,7 @@ class LoopState(Value):
     `open_batch` is the batch whose answers are not joined yet. `offered` is None before the first
     selection. `stagnant` counts stagnant turns in a row. `internal_seen` are the identities of internal
     calls so far: like the receipts, they outlive eviction. `changes` are episode changes, each with the
-    turn that sees it first. `waiting_for` maps an open interrupt to the path of its call.
+    turn that sees it first.
     """
 
     investigation: Investigation
