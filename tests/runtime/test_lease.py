@@ -108,6 +108,15 @@ def test_nothing_new_may_begin_while_the_worker_drains() -> None:
     assert (guard.alive(), guard.may_act()) == (True, False)
 
 
+async def test_a_claim_that_came_back_after_the_drain_began_begins_nothing(keeper: KeeperMaker) -> None:
+    keeping, guard = keeper(LONG), guard_of()
+    keeping.drain()
+
+    with keeping.holding(guard, lambda: None):
+        assert guard.draining
+        assert not guard.may_act()
+
+
 def test_a_lost_fence_is_dead_whatever_the_clock_says() -> None:
     guard = guard_of()
     guard.lose()

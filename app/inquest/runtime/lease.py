@@ -91,6 +91,7 @@ class LeaseKeeper:
         self._held: dict[LeaseGuard, Callable[[], object]] = {}
         self._ticked = time.monotonic()
         self._stop = threading.Event()
+        self._draining = False
 
     def start(self) -> asyncio.Future[None]:
         """Start the thread, in the running event loop. Gives what ends when the thread does.
@@ -112,6 +113,8 @@ class LeaseKeeper:
     @contextmanager
     def holding(self, guard: LeaseGuard, on_lost: Callable[[], object]) -> Iterator[None]:
         """Renew `guard` inside the `with`. `on_lost` is called once, in the event loop, when its fence is gone."""
+        if self._draining:  # it was being claimed when the drain began
+            guard.drain()
         self._held[guard] = on_lost
         try:
             yield
@@ -119,7 +122,8 @@ class LeaseKeeper:
             self._held.pop(guard, None)
 
     def drain(self) -> None:
-        """Tell every guard that this worker is on its way out; they are renewed until they are let go."""
+        """Tell every guard, and those to come, that this worker is on its way out; they are renewed until let go."""
+        self._draining = True
         for guard in self._held:
             guard.drain()
 
