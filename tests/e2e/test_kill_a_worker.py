@@ -81,7 +81,12 @@ def rigged(folder: Path) -> Iterator[Rig]:
 
     with ExitStack() as starts:
         provider = starts.enter_context(model_provider(folder, SCRIPT))
-        model = {"names": ["scripted"], "base_url": provider.url, "context_window_tokens": 128_000}
+        model = {
+            "names": ["scripted"],
+            "base_url": provider.url,
+            "context_window_tokens": 128_000,
+            "price": {"input_usd": 1.0, "output_usd": 10.0},
+        }
         running = starts.enter_context(world(folder, workers=2, model=model, before_prometheus=held))
         yield Rig(world=running, provider=provider, proxy=proxies[0])
 

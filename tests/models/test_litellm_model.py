@@ -255,8 +255,19 @@ def test_the_window_is_litellms_or_the_configured_one() -> None:
         create(ModelAccess(names=("openai/nobody",)))
 
 
+@pytest.mark.parametrize("names", [("openai/nobody",), ("anthropic/claude-sonnet-4-5", "openai/nobody")])
+def test_a_model_of_unknown_price_is_refused_for_no_ceiling_in_dollars_would_hold(names: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigurationError, match=r"model\.price: litellm does not know what openai/nobody costs"):
+        create(ModelAccess(names=names, context_window_tokens=8_000))
+
+    free = ModelAccess(names=names, context_window_tokens=8_000, price=Price(input_usd=0.0, output_usd=0.0))
+    assert create(free).window_tokens() == 8_000
+
+
 def test_tokens_are_counted_with_a_margin() -> None:
-    adapter = create(ModelAccess(names=("small",), base_url="http://127.0.0.1:9/v1", context_window_tokens=8_000))
+    free = Price(input_usd=0.0, output_usd=0.0)
+    access = ModelAccess(names=("small",), base_url="http://127.0.0.1:9/v1", context_window_tokens=8_000, price=free)
+    adapter = create(access)
     small, large = ask(), ask().but(messages=(UserText(text="error " * 1000),))
 
     assert adapter.count_tokens(large) > 1000 * 1.1

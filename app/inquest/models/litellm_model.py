@@ -43,7 +43,7 @@ TRY_NEXT = frozenset(
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """How the models are reached. `context_window_tokens` and `price` are needed where litellm knows neither."""
+    """How the models are reached. `context_window_tokens` and `price` are needed where litellm does not know them."""
 
     names: tuple[str, ...]
     base_url: str | None = None
@@ -156,6 +156,12 @@ class LitellmModel:
             raise ConfigurationError(msg)
         return window
 
+    def check_price(self, name: str) -> None:
+        """Raise ConfigurationError when nobody knows what `name` costs."""
+        if self._price(self._route(name)) is None:
+            msg = f"model.price: litellm does not know what {name} costs; give its price, 0 where it costs nothing"
+            raise ConfigurationError(msg)
+
     def _price(self, route: str) -> Price | None:
         if self.access.price is not None:
             return self.access.price
@@ -182,7 +188,10 @@ class LitellmModel:
 
 
 def create(access: ModelAccess) -> LitellmModel:
-    """Build the model. Raises ConfigurationError when no name is given or a window is unknown."""
+    """Build the model. Raises ConfigurationError when no name is given, or a window or a price is unknown.
+
+    A model of unknown price would never reach a ceiling in dollars.
+    """
     if not access.names:
         msg = "model.names: name at least one model, or leave the section out for the analyst"
         raise ConfigurationError(msg)
@@ -191,6 +200,8 @@ def create(access: ModelAccess) -> LitellmModel:
         raise ConfigurationError(msg)
     model = LitellmModel(access, load())
     model.window_tokens()
+    for name in access.names:
+        model.check_price(name)
     return model
 
 
