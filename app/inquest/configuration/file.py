@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from typing_extensions import override
 
-from inquest.configuration.sections import Configuration
+from inquest.configuration.sections import PATTERNS, Configuration
 from inquest.errors import ConfigurationError
 
 MAX_FILE_BYTES = 1_048_576
@@ -21,13 +21,16 @@ Place = tuple[str | int, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses duplicate keys and aliases (an alias bomb is 10 lines)."""
+    """A safe loader that refuses duplicate keys, tags, and aliases (an alias bomb is 10 lines)."""
 
     @override
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.MarkedYAMLError(problem="aliases are not taken here", problem_mark=event.start_mark)
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "tag", None) is not None:
+            raise yaml.MarkedYAMLError(problem="tags are not taken here", problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
     @override
@@ -35,6 +38,8 @@ class _Loader(yaml.SafeLoader):
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if isinstance(key, (dict, list, set)):
+                raise yaml.MarkedYAMLError(problem="a key is a word", problem_mark=key_node.start_mark)
             if key in seen:
                 raise yaml.MarkedYAMLError(problem=f"the key {key!r} is here twice", problem_mark=key_node.start_mark)
             seen.add(key)
@@ -44,7 +49,8 @@ class _Loader(yaml.SafeLoader):
 def read(path: Path) -> Configuration:
     """Read and check the file at `path`. Raises ConfigurationError listing every problem, a line each."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as opened:
+            raw = opened.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror}); give --config or INQUEST_CONFIG a readable file"
         raise ConfigurationError(msg) from error
@@ -60,17 +66,7 @@ def read(path: Path) -> Configuration:
 
 def parse(text: str, name: str) -> Configuration:
     """Check `text`, called `name` in errors. Raises ConfigurationError."""
-    try:
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            loaded = loader.construct_document(node) if node is not None else None
-        finally:
-            loader.dispose()
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        msg = f"{name}:{line}: {error.problem or 'this is not YAML'}"
-        raise ConfigurationError(msg) from error
+    node, loaded = _load(text, name)
     if not isinstance(loaded, dict):
         msg = f"{name}:1: the file is a mapping with the keys version and workspaces"
         raise ConfigurationError(msg)
@@ -81,6 +77,32 @@ def parse(text: str, name: str) -> Configuration:
         raise ConfigurationError("\n".join(lines)) from None
 
 
+def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
+    """Give the file as nodes, which know their lines, and as plain values. Raises ConfigurationError."""
+    loader = None
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        return node, loader.construct_document(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        msg = f"{name}:{line}: {error.problem or 'this is not YAML'}"
+        raise ConfigurationError(msg) from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        msg = f"{name}:{line}: a control character is not taken here"
+        raise ConfigurationError(msg) from error
+    except ValueError as error:  # YAML's own scalars: a date such as 2026-13-45, a number of 5,000 digits
+        msg = f"{name}: a value is no date or number, though it looks like one ({error}); put it in quotes"
+        raise ConfigurationError(msg) from error
+    except RecursionError as error:
+        msg = f"{name}: nested too deeply"
+        raise ConfigurationError(msg) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
 def _explain(problem: ErrorDetails, node: yaml.Node | None, name: str) -> str:
     place: Place = tuple(part for part in problem["loc"] if part != "[key]")
     line = _line(node, place)
@@ -88,16 +110,29 @@ def _explain(problem: ErrorDetails, node: yaml.Node | None, name: str) -> str:
     return f"{name}:{line}: {field}: {_reason(problem, place)}"
 
 
+_A_LIST = "is a list: write [a, b], or a line beginning with - for each"
+_A_SECTION = "is a section: write its keys below it"
+_WORDS = {
+    "missing": "is required",
+    "tuple_type": _A_LIST,
+    "frozen_set_type": _A_LIST,
+    "dict_type": _A_SECTION,
+    "model_type": _A_SECTION,
+}
+"""What pydantic finds wrong, in the words of the file."""
+
+
 def _reason(problem: ErrorDetails, place: Place) -> str:
-    match problem["type"]:
+    kind, context = problem["type"], problem.get("ctx", {})
+    match kind:
         case "extra_forbidden":
             return _unknown(str(place[-1]), _keys_at(place[:-1]))
-        case "missing":
-            return "is required"
         case "value_error":
-            return str(problem["ctx"]["error"])
+            return str(context["error"])
+        case "string_pattern_mismatch":
+            return PATTERNS.get(context["pattern"], problem["msg"])
         case _:
-            return str(problem["msg"])
+            return _WORDS.get(kind, problem["msg"])
 
 
 def _unknown(key: str, known: list[str]) -> str:

@@ -13,9 +13,20 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
 from inquest.domain.budget import Limits
+from inquest.domain.intake import MAX_NEW_PER_HOUR
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-_DURATION = re.compile(r"^(\d+)(ms|s|m|h|d)$")
+URL = r"^https?://[^\s@?#]+$"
+URL_OR_NONE = r"^(https?://[^\s@?#]+)?$"
+PATTERNS = {
+    NAME: "a name is of lower-case letters, digits, - and _, 63 at most",
+    URL: "write http(s)://host[:port][/path], without credentials or a query",
+    URL_OR_NONE: "write http(s)://host[:port][/path], without credentials or a query",
+}
+"""What a value that does not fit is told."""
+_DURATION = re.compile(r"^([0-9]{1,12})(ms|s|m|h|d)\Z")
+MAX_DURATION = timedelta(days=365)
+MAX_USD = 1_000_000
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -27,7 +38,11 @@ def parse_duration(value: object) -> timedelta:
     if not found:
         msg = f"{value!r} is no duration: write a whole number and ms, s, m, h or d, as in 15m"
         raise ValueError(msg)
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    try:
+        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    except OverflowError:
+        msg = f"{value!r} is longer than anything lives"
+        raise ValueError(msg) from None
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
@@ -36,7 +51,7 @@ Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 class Section(BaseModel):
     """A closed section of the file: an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Credential(Section):
@@ -86,9 +101,9 @@ class IntakeSection(Section):
     """Only on a loopback address: take posts from anybody."""
     group_by: tuple[str, ...] = DEFAULT_GROUP_BY
     unstable_labels: frozenset[str] = DEFAULT_UNSTABLE_LABELS
-    quiet_for: Duration = timedelta(minutes=15)
-    cooldown: Duration = timedelta(minutes=30)
-    stale_after: Duration = timedelta(hours=5)
+    quiet_for: Duration = Field(default=timedelta(minutes=15), gt=timedelta(0), le=MAX_DURATION)
+    cooldown: Duration = Field(default=timedelta(minutes=30), ge=timedelta(0), le=MAX_DURATION)
+    stale_after: Duration = Field(default=timedelta(hours=5), gt=timedelta(0), le=MAX_DURATION)
 
     @model_validator(mode="after")
     def _authenticated(self) -> Self:
@@ -113,20 +128,25 @@ class IntegrationSection(Section):
     """A configured connection to a source of evidence."""
 
     type: Literal["prometheus", "loki", "gitlab"]
-    url: str = Field(pattern=r"^https?://[^\s@?#]+$")
-    external_url: str = Field(default="", pattern=r"^(https?://[^\s@?#]+)?$")
+    url: str = Field(pattern=URL)
+    external_url: str = Field(default="", pattern=URL_OR_NONE)
     """Where a human opens it; `url` when empty."""
     ca_file: str | None = None
     credential: Credential = Credential()
     pins: Pins = Pins()
     mandatory_matchers: dict[str, str] = Field(default_factory=dict)
-    scrape_interval: Duration = timedelta(seconds=15)
+    scrape_interval: Duration = Field(default=timedelta(seconds=15), ge=timedelta(seconds=1), le=timedelta(hours=1))
     """Prometheus: no range query asks for points closer than this."""
     org_id: str | None = None
     """Loki's X-Scope-OrgID."""
+    datasource: str = Field(default="loki", pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    """Loki: its uid in the Grafana at external_url, for links."""
+    max_scan_bytes: int = Field(default=2 * 1024**3, gt=0)
+    """Loki: what one query over more than an hour may read, as its index says beforehand."""
     projects: tuple[str, ...] = ()
     """GitLab: the projects that may be read, by path."""
     environments: tuple[str, ...] = ()
+    """GitLab: when not empty, only deployments to these are read."""
 
 
 class KubernetesWorkload(Section):
@@ -159,7 +179,6 @@ class RouteSection(Section):
     """Which destinations a report goes to: the first route whose conditions all hold."""
 
     to: tuple[str, ...] = Field(min_length=1)
-    severities: tuple[str, ...] = ()
     intakes: tuple[str, ...] = ()
 
 
@@ -174,11 +193,10 @@ class ModelSection(Section):
     """The models to ask, in order; none: the analyst investigates."""
 
     names: tuple[str, ...] = ()
-    base_url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    base_url: str | None = Field(default=None, pattern=URL)
     api_key_env: str | None = None
     api_key_file: str | None = None
     context_window_tokens: int | None = Field(default=None, ge=4_000)
-    timeout: Duration = timedelta(seconds=120)
     price: PriceSection | None = None
 
 
@@ -187,12 +205,12 @@ class BudgetsSection(Section):
 
     max_model_turns: int = Field(default=Limits().max_model_turns, ge=1, le=20)
     max_connector_effects: int = Field(default=Limits().max_connector_effects, ge=0, le=60)
-    wall_clock: Duration = timedelta(minutes=10)
-    max_tokens: int = Field(default=Limits().max_tokens, ge=1_000)
-    max_usd: float = Field(default=2.0, ge=0)
+    wall_clock: Duration = Field(default=timedelta(minutes=10), ge=timedelta(seconds=10), le=timedelta(hours=1))
+    max_tokens: int = Field(default=Limits().max_tokens, ge=1_000, le=1_000_000_000)
+    max_usd: float = Field(default=2.0, ge=0, le=MAX_USD)
     max_running: int = Field(default=4, ge=1, le=100)
-    max_new_per_hour: int = Field(default=60, ge=1)
-    max_usd_per_day: float = Field(default=50.0, ge=0)
+    max_new_per_hour: int = Field(default=60, ge=1, le=MAX_NEW_PER_HOUR)
+    max_usd_per_day: float = Field(default=50.0, ge=0, le=MAX_USD)
 
 
 class WorkspaceSection(Section):
@@ -212,6 +230,10 @@ class WorkspaceSection(Section):
             for name in route.to:
                 if name not in self.destinations:
                     msg = f"a route names the destination {name!r}, which is not among {sorted(self.destinations)}"
+                    raise ValueError(msg)
+            for name in route.intakes:
+                if name not in self.intakes:
+                    msg = f"a route names the intake {name!r}, which is not among {sorted(self.intakes)}"
                     raise ValueError(msg)
         profiles = [one.credential.profile for one in self.integrations.values() if one.credential.profile]
         shared = sorted({profile for profile in profiles if profiles.count(profile) > 1})
