@@ -57,6 +57,12 @@ language sql immutable as $$
   select coalesce(p_limits -> 'by_workspace' ->> p_workspace, p_limits ->> 'max_running')::int
 $$;
 
+-- Whether who asks has this workspace in its configuration: nobody else can run it, and none is charged for that.
+create function is_served(p_limits jsonb, p_workspace text) returns boolean
+language sql immutable as $$
+  select coalesce(nullif(p_limits -> 'only', 'null') ? p_workspace, true)
+$$;
+
 -- Of the workspaces that have something to run and room for it, the one with the fewest running; between equals,
 -- the one whose next is most severe, then oldest. Reads without a lock: the claim checks again under it.
 create function next_workspace(p_limits jsonb, p_take_expired boolean, p_only text, p_skip text[]) returns text
@@ -70,7 +76,7 @@ language sql stable as $$
       min(i.created_at) filter (where i.status = 'queued') as oldest
     from investigation i
     where i.status in ('queued', 'running') and (p_only is null or i.workspace = p_only)
-      and i.workspace <> all (p_skip)
+      and i.workspace <> all (p_skip) and is_served(p_limits, i.workspace)
     group by i.workspace
   ) w
   where not exists (select from halt h where h.workspace in (w.workspace, ''))

@@ -15,7 +15,8 @@ language sql stable as $$
   select coalesce(p_rung_at > clock_timestamp() - interval '5 seconds', false)
 $$;
 
--- Rings for expired leases, and in each workspace for as many queued ones as there is room for.
+-- Rings for expired leases, and in each workspace for as many queued ones as there is room for; of those
+-- workspaces only that who sweeps can run.
 create function ring_investigations(p_limits jsonb, p_take_expired boolean, p_most int) returns int
 language plpgsql set search_path = inquest, pg_temp as $$
 declare
@@ -26,6 +27,7 @@ begin
     where i.investigation_id in (
       select e.investigation_id from investigation e
       where p_take_expired and e.status = 'running' and e.lease_expires_at <= clock_timestamp()
+        and is_served(p_limits, e.workspace)
       union all
       select q.investigation_id
       from (select distinct x.workspace from investigation x where x.status = 'queued') w
@@ -37,7 +39,8 @@ begin
         limit greatest(0, room(p_limits, w.workspace)
           - (select count(*) from investigation r where r.workspace = w.workspace and r.status = 'running'))
       ) q
-      where not exists (select from halt h where h.workspace in (w.workspace, '')))
+      where is_served(p_limits, w.workspace)
+        and not exists (select from halt h where h.workspace in (w.workspace, '')))
       and not rung_lately(i.rung_at)
     limit p_most for no key update skip locked);
   update investigation i set rung_at = clock_timestamp() where i.investigation_id = any (ids);

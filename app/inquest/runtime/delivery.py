@@ -77,9 +77,12 @@ class DeliveryRunner:
         metrics: Metrics,
         ids: Ids,
         options: DeliveryOptions | None = None,
+        workspaces: frozenset[str] | None = None,
     ) -> None:
+        """`workspaces` are those of this worker's file: others are left, untried, for a worker that knows them."""
         self.owner_id = ids.new()
         self._deliveries = deliveries
+        self._workspaces = workspaces
         self._destinations = dict(destinations)
         self._build = build
         self._metrics = metrics
@@ -103,7 +106,7 @@ class DeliveryRunner:
         Raises StoreUnavailable, and what building or rendering a report raised.
         """
         place = await self._deliveries.place(target_id)
-        if place is None or self._sending[place] >= MAX_SENDING_AT_ONE_PLACE:
+        if place is None or not self._serves(place[0]) or self._sending[place] >= MAX_SENDING_AT_ONE_PLACE:
             return
         self._sending[place] += 1
         try:
@@ -112,6 +115,9 @@ class DeliveryRunner:
                 due = await self._deliveries.next_due(*place)
         finally:
             self._sending[place] -= 1
+
+    def _serves(self, workspace: str) -> bool:
+        return self._workspaces is None or workspace in self._workspaces
 
     async def _deliver_one(self, target_id: str) -> bool:
         """Do one act of sending; False when nothing was due there, or the target was lost."""

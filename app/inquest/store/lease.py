@@ -49,6 +49,11 @@ class ClaimLimits(Value):
     max_running: int = Field(default=MAX_RUNNING_IN_WORKSPACE, ge=1)
     """Investigations running at once in a workspace that `by_workspace` does not name; waiting ones do not count."""
     by_workspace: dict[str, int] = Field(default_factory=dict)
+    only: tuple[str, ...] | None = None
+    """The workspaces that may be claimed at all: those of the worker's file. None: every one.
+
+    Others are left, uncharged, for a worker that knows them.
+    """
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
 
 

@@ -137,6 +137,8 @@ class MemoryJournal:
         """
         if self._halted:
             return None
+        if limits is not None and limits.only is not None and self._workspace not in limits.only:
+            return None
         limits = limits or ClaimLimits()
         room = limits.by_workspace.get(self._workspace, limits.max_running)
         readable = [
