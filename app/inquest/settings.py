@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from inquest.errors import ConfigurationError
@@ -17,26 +17,38 @@ if TYPE_CHECKING:
 MAX_SECRET_BYTES = 65_536
 
 
+def _home() -> Path:
+    """Give where an installation lies unless told otherwise. Raises ConfigurationError for a user without a home."""
+    try:
+        return Path.home() / ".local" / "share" / "inquest"
+    except RuntimeError as error:
+        msg = "INQUEST_HOME: this user has no home folder; name a folder for the embedded database and its key"
+        raise ConfigurationError(msg) from error
+
+
+Place = Annotated[Path, AfterValidator(Path.expanduser)]
+
+
 class Settings(BaseSettings):
-    """What one process is told by its environment (INQUEST_*).
+    """What one process is told by its environment (INQUEST_*). A variable that is empty is one that is not set.
 
     Without `database_url` the embedded Postgres runs under `home`.
     """
 
-    model_config = SettingsConfigDict(env_prefix="INQUEST_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="INQUEST_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     database_url: SecretStr | None = None
-    home: Path = Field(default_factory=lambda: Path.home() / ".local" / "share" / "inquest")
-    config: Path | None = None
-    key_file: Path | None = None
+    home: Place = Field(default_factory=_home)
+    config: Place | None = None
+    key_file: Place | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8417, ge=0, le=65_535)
-    url: str | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
     """A running service: `investigate` posts there instead of starting everything in its own process."""
     intake_token: SecretStr | None = None
     """The bearer token of the intake at `url`."""
     operator_token: SecretStr | None = None
-    operator_token_file: Path | None = None
+    operator_token_file: Place | None = None
     concurrency: int = Field(default=4, ge=1, le=64)
     lease_s: float = Field(default=6.0, ge=0.5, le=300)
     drain_grace_s: float = Field(default=20.0, ge=0, le=24)
@@ -80,15 +92,28 @@ def _read_secret(path: Path, field: str) -> str:
 
 
 def operator_token(settings: Settings) -> SecretStr | None:
-    """Give the operator's token, by environment or file. Raises ConfigurationError for both or an unreadable file."""
+    """Give the operator's token, by environment or file.
+
+    Raises ConfigurationError for both, for an unreadable file, and for one that no request can carry.
+    """
     if settings.operator_token is not None and settings.operator_token_file is not None:
         msg = "INQUEST_OPERATOR_TOKEN and INQUEST_OPERATOR_TOKEN_FILE: give one"
         raise ConfigurationError(msg)
     if settings.operator_token_file is not None:
-        return SecretStr(_read_secret(settings.operator_token_file, "INQUEST_OPERATOR_TOKEN_FILE"))
-    return settings.operator_token
+        token = SecretStr(_read_secret(settings.operator_token_file, "INQUEST_OPERATOR_TOKEN_FILE"))
+        return _sendable(token, "INQUEST_OPERATOR_TOKEN_FILE")
+    return None if settings.operator_token is None else _sendable(settings.operator_token, "INQUEST_OPERATOR_TOKEN")
 
 
-def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give this process's environment for a child of our own, with `extra`."""
-    return {**os.environ, **(extra or {})}
+def _sendable(token: SecretStr, field: str) -> SecretStr:
+    value = token.get_secret_value()
+    if not value or not all("!" <= char <= "~" for char in value):
+        msg = f"{field}: a bearer token is printable ASCII without spaces"
+        raise ConfigurationError(msg)
+    return token
+
+
+def child_environment(extra: Mapping[str, str], *, own: bool = True) -> dict[str, str]:
+    """Give this process's environment for a child of our own, with `extra`; without `own`, less all INQUEST_*."""
+    kept = {name: value for name, value in os.environ.items() if own or not name.startswith("INQUEST_")}
+    return {**kept, **extra}

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from inquest.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
@@ -100,6 +102,7 @@ class Metrics:
     queued: Gauge
     oldest_queued_seconds: Gauge
     watchdog_missing: Gauge
+    database_up: Gauge
 
 
 def create_metrics() -> Metrics:
@@ -131,6 +134,7 @@ def create_metrics() -> Metrics:
         queued=gauge("queued", "Investigations waiting for room, by workspace.", "workspace"),
         oldest_queued_seconds=gauge("oldest_queued_seconds", "Age of the oldest queued investigation."),
         watchdog_missing=gauge("watchdog_missing", "1 when an intake's Watchdog has not been heard in time.", "intake"),
+        database_up=gauge("database_up", "1 when the database answered the last scrape of the service."),
     )  # fmt: skip
 
 
@@ -141,6 +145,7 @@ def exposition(metrics: Metrics) -> bytes:
 
 # ---- error reports -------------------------------------------------------------------------------------
 
+FLUSH_S = 2.0
 _SENTRY_KEPT = frozenset({"event_id", "timestamp", "level", "platform", "release", "environment", "exception", "tags"})
 _FRAME_KEPT = frozenset({"function", "module", "filename", "lineno", "in_app"})
 
@@ -149,7 +154,7 @@ def configure_sentry(dsn: str | None, *, release: str, transport: Any = None) ->
     """Turn error reports on when `dsn` is set and sentry-sdk is installed; say whether they are.
 
     No frame locals, source lines, request bodies, breadcrumbs, personal data or exception texts are sent:
-    only types, places in the code, the stage and our own ids.
+    only types, places in the code, the stage and our own ids. Raises ConfigurationError for a DSN that is none.
     """
     if not dsn:
         return False
@@ -158,21 +163,32 @@ def configure_sentry(dsn: str | None, *, release: str, transport: Any = None) ->
     except ImportError:
         log().warning("sentry_sdk_missing")
         return False
-    sentry.init(
-        dsn=dsn,
-        release=release,
-        transport=transport,
-        include_local_variables=False,
-        include_source_context=False,
-        # personal data stays off by default; naming the option only warns
-        max_request_body_size="never",
-        max_breadcrumbs=0,
-        auto_enabling_integrations=False,
-        default_integrations=False,
-        traces_sample_rate=0.0,
-        before_send=_only_places,
-    )
+    try:
+        sentry.init(
+            dsn=dsn,
+            release=release,
+            transport=transport,
+            include_local_variables=False,
+            include_source_context=False,
+            # personal data stays off by default; naming the option only warns
+            max_request_body_size="never",
+            max_breadcrumbs=0,
+            auto_enabling_integrations=False,
+            default_integrations=False,
+            traces_sample_rate=0.0,
+            before_send=_only_places,
+        )
+    except ValueError:  # BadDsn; its text repeats the DSN, which is a key
+        msg = "INQUEST_SENTRY_DSN: this is no DSN, which looks like https://KEY@HOST/PROJECT"
+        raise ConfigurationError(msg) from None
     return True
+
+
+def flush_reports() -> None:
+    """Wait a little for what was reported to be sent: the process is about to end."""
+    sentry = sys.modules.get("sentry_sdk")
+    if sentry is not None and sentry.is_initialized():
+        sentry.flush(timeout=FLUSH_S)
 
 
 def report_error(error: BaseException, *, tags: Mapping[str, str]) -> None:

@@ -10,18 +10,19 @@ from inquest.bootstrap.workspace import Workspace
 from inquest.domain.budget import Limits
 from inquest.domain.event import EpisodeChanged, RunStarted
 from inquest.domain.investigation import Origin
-from inquest.domain.transcript import ModelRequest
-from inquest.errors import ConfigurationError, InvariantBroken
+from inquest.domain.transcript import ModelRequest, Reply
+from inquest.errors import ConfigurationError, InvariantBroken, ModelError
 from inquest.investigators.analyst import ANALYST, Analyst
 from inquest.investigators.with_model import PROMPTS, ModelInvestigator
 from inquest.models.litellm_model import LitellmModel, create
-from inquest.ports import Chronicle, Claimed, Clock, Investigator
+from inquest.ports import Chronicle, Claimed, Clock, Investigator, Model, ModelFailure
 from inquest.resources import config_dir
 from inquest.runtime import pipeline
 from inquest.runtime.effects import ClaimedActs
+from inquest.runtime.ends import conclude_failed
 from inquest.runtime.keys import InstallationKey
+from inquest.runtime.kit import Opened, RunKit
 from inquest.runtime.lease import LeaseGuard
-from inquest.runtime.pipeline import Opened, RunKit
 from inquest.runtime.terms import Terms
 from inquest.stages.fold import fold
 from inquest.stages.tools import bound_tools
@@ -37,14 +38,17 @@ MAX_PROMPT_BYTES = 65_536
 
 @dataclass(frozen=True)
 class Claiming:
-    """What every claim of this process is made from. `health` is what the last check of each source found."""
+    """What every claim of this process is made from.
+
+    `health` is what the last check of each source found, by workspace and integration.
+    """
 
     database: Database
     workspaces: Mapping[str, Workspace]
     key: InstallationKey
     metrics: Metrics
-    health: Mapping[str, Literal["ok", "failing", "unknown"]]
-    models: Mapping[str, LitellmModel] = field(default_factory=dict)
+    health: Mapping[tuple[str, str], Literal["ok", "failing", "unknown"]]
+    models: Mapping[str, Model] = field(default_factory=dict)
 
     async def run(self, claimed: Claimed, guard: LeaseGuard) -> None:
         """Take one investigation to its end, or as far as this claim gets (`runtime.worker.Act`)."""
@@ -54,13 +58,10 @@ class Claiming:
     async def conclude_failed(self, claimed: Claimed, guard: LeaseGuard) -> None:
         """End one whose attempts are used up."""
         claim = await self._open(claimed, guard)
-        await pipeline.conclude_failed(claim.acts, claim.kit, claim.opened)
+        await conclude_failed(claim.acts, claim.kit, claim.opened)
 
     async def _open(self, claimed: Claimed, guard: LeaseGuard) -> _Claim:
-        workspace = self.workspaces.get(claimed.identity.workspace_id)
-        if workspace is None:
-            msg = f"workspaces: {claimed.identity.workspace_id} has investigations but is not in this worker's file"
-            raise ConfigurationError(msg)
+        workspace = self.workspaces[claimed.identity.workspace_id]  # claims are limited to these
         journal = PostgresJournal(self.database, workspace.name)
         chronicle = await journal.load(claimed.fence.investigation_id)
         acts = ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
@@ -82,7 +83,7 @@ class Claiming:
         return RunKit(
             connectors=workspace.connectors,
             catalogue=workspace.catalogue,
-            health=self.health,
+            health={name: found for (of, name), found in self.health.items() if of == workspace.name},
             investigator=chosen.investigator,
             analyst=Analyst(),
             count_tokens=chosen.count_tokens,
@@ -92,15 +93,16 @@ class Claiming:
             signer=self.key,
             release=RELEASE,
             episode_changes=episode_changes(acts, PostgresAlerts(self.database), acts.clock),
+            metrics=self.metrics,
         )
 
     async def _investigator(self, acts: ClaimedActs, workspace: Workspace) -> _Chosen:
         """Choose by what run_started fixed, else by the configuration; the prompts are those that it names."""
         started = _started(acts.chronicle)
-        model = self.models.get(workspace.name)
         names = started.models if started is not None else (workspace.model.names if workspace.model else (ANALYST,))
-        if names == (ANALYST,) or model is None:
+        if names == (ANALYST,):
             return _Chosen(Analyst(), {}, workspace.limits, _costs_nothing)
+        model = self.models.get(workspace.name, _NO_MODEL)
         if started is None:
             prompts = {name: _prompt(name) for name in PROMPTS}
         else:
@@ -137,6 +139,25 @@ class _Chosen:
 
 def _costs_nothing(_: ModelRequest) -> int:
     return 0
+
+
+class _NoModel:
+    """Stands where run_started names models and the configuration has none any more: the run ends degraded."""
+
+    async def complete(self, request: ModelRequest, *, timeout_s: float) -> Reply:  # noqa: ARG002  # the port's
+        """Refuse."""
+        raise ModelError(ModelFailure.AUTHENTICATION, "no model is configured any more")
+
+    def count_tokens(self, request: ModelRequest) -> int:
+        """Count nothing: nothing is sent."""
+        return _costs_nothing(request)
+
+    def window_tokens(self) -> int:
+        """Give the usual window."""
+        return Limits().context_window_tokens
+
+
+_NO_MODEL = _NoModel()
 
 
 def _started(chronicle: Chronicle) -> RunStarted | None:

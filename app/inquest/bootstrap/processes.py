@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from inquest.bootstrap.claiming import RELEASE, Claiming, load_models
 from inquest.bootstrap.home import Home
 from inquest.bootstrap.reporting import Reporting
-from inquest.bootstrap.workspace import Workspace, build_workspaces
-from inquest.configuration.sections import Configuration
+from inquest.bootstrap.workspace import Workspaces
+from inquest.models.litellm_model import LitellmModel
 from inquest.ports import Connector, LeaseLine
-from inquest.runtime.clock import RandomIds, SystemClock
+from inquest.runtime.clock import RandomIds
 from inquest.runtime.delivery import DeliveryRunner
+from inquest.runtime.supervisor import keep_going
 from inquest.runtime.worker import Worker, WorkerOptions, WorkerParts
 from inquest.settings import Settings
 from inquest.store import lease_line
@@ -33,7 +34,8 @@ from inquest.telemetry import Metrics, configure_logging, configure_sentry, crea
 HEALTH_EVERY_S = 60.0
 HEALTH_TIMEOUT_S = 5.0
 
-Health = dict[str, Literal["ok", "failing", "unknown"]]
+Health = dict[tuple[str, str], Literal["ok", "failing", "unknown"]]
+"""By workspace and integration."""
 
 
 @dataclass
@@ -43,9 +45,11 @@ class Process:
     settings: Settings
     home: Home
     database: Database
-    workspaces: Mapping[str, Workspace]
+    workspaces: Workspaces
     metrics: Metrics
     health: Health = field(default_factory=dict)
+    models: Mapping[str, LitellmModel] = field(default_factory=dict)
+    """Loaded by `build_worker`."""
 
     @property
     def reporting(self) -> Reporting:
@@ -56,22 +60,33 @@ class Process:
         """Close every connection."""
         for workspace in self.workspaces.values():
             await workspace.aclose()
+        for model in self.models.values():
+            await model.aclose()
         await self.database.aclose()
 
 
-async def open_process(settings: Settings, home: Home, configuration: Configuration, base: Path) -> Process:
+async def open_process(settings: Settings, home: Home, workspaces: Workspaces) -> Process:
     """Assemble what a process needs, and agree on the installation key.
 
-    Raises ConfigurationError naming the field, StoreUnavailable.
+    Raises ConfigurationError when its key is another than the installation's, StoreUnavailable.
     """
-    database = Database(home.url)
-    await agree_on_key(database, home.key.fingerprint)
-    workspaces = build_workspaces(configuration, key=home.key, clock=SystemClock(), base=base)
-    return Process(settings=settings, home=home, database=database, workspaces=workspaces, metrics=create_metrics())
+    process = Process(
+        settings=settings,
+        home=home,
+        database=Database(home.url),
+        workspaces=workspaces,
+        metrics=create_metrics(),
+    )
+    try:
+        await agree_on_key(process.database, home.key.fingerprint)
+    except BaseException:
+        await process.aclose()
+        raise
+    return process
 
 
 def configure_telemetry(settings: Settings) -> None:
-    """Set logs and error reports up for this process."""
+    """Set logs and error reports up for this process. Raises ConfigurationError for a DSN that is none."""
     configure_logging(fmt=settings.log_format, level=settings.log_level)
     dsn = settings.sentry_dsn.get_secret_value() if settings.sentry_dsn else None
     configure_sentry(dsn, release=RELEASE)
@@ -80,15 +95,19 @@ def configure_telemetry(settings: Settings) -> None:
 def build_worker(process: Process) -> Worker:
     """Assemble the worker. Imports litellm where a model is configured, so that no claim waits for it."""
     settings = process.settings
+    process.models = load_models(process.workspaces)
     lease = timedelta(seconds=settings.lease_s)
-    limits = ClaimLimits(by_workspace={name: one.max_running for name, one in process.workspaces.items()})
+    limits = ClaimLimits(
+        by_workspace={name: one.max_running for name, one in process.workspaces.items()},
+        only=tuple(process.workspaces),
+    )
     claiming = Claiming(
         database=process.database,
         workspaces=process.workspaces,
         key=process.home.key,
         metrics=process.metrics,
         health=process.health,
-        models=load_models(process.workspaces),
+        models=process.models,
     )
     sweep = PostgresSweep(process.database, limits)
     ids = RandomIds()
@@ -109,6 +128,7 @@ def build_worker(process: Process) -> Worker:
                 process.reporting.build,
                 metrics=process.metrics,
                 ids=ids,
+                workspaces=frozenset(process.workspaces),
             ),
             run_investigation=claiming.run,
             conclude_failed=claiming.conclude_failed,
@@ -126,21 +146,36 @@ async def _upkeep(sweep: PostgresSweep) -> None:
     await sweep.delete_dead_jobs()
 
 
+@asynccontextmanager
+async def watching_health(process: Process) -> AsyncIterator[None]:
+    """Watch the health of the sources inside the `async with`."""
+    watching = asyncio.ensure_future(keep_going("health", partial(watch_health, process)))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching})
+
+
 async def watch_health(process: Process) -> None:
     """Ask every source how it is, once a minute, until cancelled; a failing one is ranked down, not left out."""
-    connectors = [one for workspace in process.workspaces.values() for one in workspace.connectors]
     while True:
-        for connector in connectors:
-            process.health[connector.name] = await _asked(connector)
+        await asyncio.gather(
+            *(
+                _note_health(process, name, connector)
+                for name, workspace in process.workspaces.items()
+                for connector in workspace.connectors
+            )
+        )
         await asyncio.sleep(HEALTH_EVERY_S)
 
 
-async def _asked(connector: Connector) -> Literal["ok", "failing"]:
+async def _note_health(process: Process, workspace: str, connector: Connector) -> None:
     try:
         async with asyncio.timeout(HEALTH_TIMEOUT_S):
             found = await connector.health()
     except TimeoutError:
         found = "failing"
     if found == "failing":
-        log().warning("source_failing", source=connector.name)
-    return found
+        log().warning("source_failing", workspace=workspace, source=connector.name)
+    process.health[workspace, connector.name] = found

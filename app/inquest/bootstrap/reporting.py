@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inquest.bootstrap.workspace import Workspace
 from inquest.destinations.shared.bundle import folder_files
 from inquest.domain.delivery import DeliveryClaimed, RevisionKind
-from inquest.domain.event import RunStarted
+from inquest.domain.event import RunCancelled, RunFailed, RunStarted, RunSucceeded
 from inquest.domain.report import EarlierEpisode
 from inquest.errors import NotFound
 from inquest.ports import Chronicle, Signer
 from inquest.runtime.delivery import Built
-from inquest.runtime.recording import recorded_end, report_inputs
+from inquest.runtime.ends import NOTHING_REBUILT
+from inquest.runtime.recording import Ended, recorded_end, report_inputs
 from inquest.runtime.replay import contents_wanted, rebuild
 from inquest.stages.report import UNREVISED, EpisodeNow, ReportInputs, build_report, evidence_contents
 from inquest.store.alerts import PostgresAlerts
@@ -26,11 +28,11 @@ FORM_FILES = {"md": "report.md", "json": "report.json", "html": "report.html"}
 
 @dataclass(frozen=True)
 class Reporting:
-    """Builds reports from the database."""
+    """Builds reports from the database. What takes the CPU for long is done in a thread."""
 
     database: Database
-    workspaces: Mapping[str, Workspace]
-    signer: Signer
+    workspaces: Mapping[str, Workspace] = field(default_factory=dict)
+    signer: Signer | None = None
 
     async def build(self, claimed: DeliveryClaimed) -> Built:
         """Build the report of a delivery's revision (`runtime.delivery.Build`)."""
@@ -40,12 +42,17 @@ class Reporting:
 
     async def form(self, workspace: str, investigation_id: str, form: str) -> bytes:
         """Give the newest report in one form: "md", "json" or "html". Raises NotFound before there is one."""
-        built = await self._build(workspace, investigation_id, UNREVISED, RevisionKind.REPORT, "")
-        if built.report.ended_at is None:
-            msg = f"report of {investigation_id}"
-            raise NotFound(msg)
-        files = folder_files(built.report, built.contents, frozenset(), self.signer)
-        return files[FORM_FILES[form]]
+        return (await self.folder(workspace, investigation_id))[FORM_FILES[form]]
+
+    async def folder(self, workspace: str, investigation_id: str) -> dict[str, bytes]:
+        """Give every file of a report folder as it would be written now.
+
+        Raises NotFound for one that goes on, and for noise: there is no report of it.
+        """
+        chronicle = await PostgresJournal(self.database, workspace).load(investigation_id)
+        kind, note = _closing_kind(chronicle)
+        built = await self._build(workspace, investigation_id, UNREVISED, kind, note)
+        return await asyncio.to_thread(folder_files, built.report, built.contents, frozenset(), self.signer)
 
     async def _build(
         self, workspace: str, investigation_id: str, revision: int, kind: RevisionKind, note: str
@@ -54,14 +61,16 @@ class Reporting:
         chronicle = await journal.load(investigation_id)
         now = await self._episode_now(workspace, investigation_id)
         inputs = await self._inputs(journal, chronicle, workspace)
-        report = build_report(inputs, now, revision=revision, kind=kind, note=note)
+        report = await asyncio.to_thread(build_report, inputs, now, revision=revision, kind=kind, note=note)
         return Built(report=report, contents=await journal.content(evidence_contents(report)))
 
     async def _inputs(self, journal: PostgresJournal, chronicle: Chronicle, workspace: str) -> ReportInputs:
-        if not any(isinstance(event.body, RunStarted) for event in chronicle.events):
-            return ReportInputs(investigation_id=chronicle.investigation_id, workspace=workspace)
-        rebuilt = rebuild(chronicle, await journal.content(contents_wanted(chronicle)))
         ended, ended_at = recorded_end(chronicle)
+        bare = ReportInputs(investigation_id=chronicle.investigation_id, workspace=workspace, ended_at=ended_at)
+        if not any(isinstance(event.body, RunStarted) for event in chronicle.events) or _is_unreadable(ended):
+            return bare
+        contents = await journal.content(contents_wanted(chronicle))
+        rebuilt = await asyncio.to_thread(rebuild, chronicle, contents)
         connectors = self.workspaces[workspace].connectors if workspace in self.workspaces else ()
         return report_inputs(rebuilt, connectors=connectors, ended=ended, ended_at=ended_at)
 
@@ -78,8 +87,11 @@ class Reporting:
     async def _earlier(self, workspace: str, previous_id: str | None) -> tuple[EarlierEpisode, ...]:
         if previous_id is None:
             return ()
-        row = await PostgresInvestigations(self.database, workspace).get(previous_id)
-        chronicle = await PostgresJournal(self.database, workspace).load(previous_id)
+        try:
+            row = await PostgresInvestigations(self.database, workspace).get(previous_id)
+            chronicle = await PostgresJournal(self.database, workspace).load(previous_id)
+        except NotFound:
+            return ()  # it was deleted: this one's report goes out without it
         return (
             EarlierEpisode(
                 investigation_id=previous_id,
@@ -88,6 +100,25 @@ class Reporting:
                 root_cause=_cause(chronicle),
             ),
         )
+
+
+def _is_unreadable(ended: Ended | None) -> bool:
+    """Say whether the run failed because its journal could not be folded: its report has the reason, no evidence."""
+    return ended is not None and ended.digest == NOTHING_REBUILT
+
+
+def _closing_kind(chronicle: Chronicle) -> tuple[RevisionKind, str]:
+    """Give the kind and the note of the revision that the end of the run planned. Raises NotFound without one."""
+    match chronicle.events[-1].body if chronicle.events else None:
+        case RunSucceeded(stop_reason=reason) if reason != "noise":
+            return RevisionKind.REPORT, ""
+        case RunFailed(reason=reason):
+            return RevisionKind.FAILED, reason
+        case RunCancelled(reason=reason):
+            return RevisionKind.CANCELLED, reason
+        case _:
+            msg = f"report of {chronicle.investigation_id}"
+            raise NotFound(msg)
 
 
 def _cause(chronicle: Chronicle) -> str:

@@ -35,6 +35,7 @@ class Plug:
     section: IntegrationSection
     credential: Credential
     services: Mapping[str, ServiceSection]
+    tool_prefix: str
     clock: Clock
     cursor_key: CursorKey
     redactor: Redactor
@@ -70,6 +71,7 @@ def prometheus(plug: Plug) -> Connector:
         url=plug.external_url,
         mandatory_matchers=plug.section.mandatory_matchers,
         step_ms=plug.section.scrape_interval // ONE_MS,
+        tool_prefix=plug.tool_prefix,
     )
     transport = Transport(plug.endpoint(), plug.credential, post_to=QUERY_ENDPOINTS)
     return create_prometheus_connector(
@@ -85,6 +87,9 @@ def loki(plug: Plug) -> Connector:
         org_id=plug.section.org_id or "",
         mandatory_matchers=plug.section.mandatory_matchers,
         explore_url=plug.section.external_url,
+        datasource=plug.section.datasource,
+        max_scan_bytes=plug.section.max_scan_bytes,
+        tool_prefix=plug.tool_prefix,
     )
     transport = Transport(plug.endpoint(config.headers), plug.credential, post_to=LOKI_ENDPOINTS)
     return create_loki_connector(
@@ -104,6 +109,7 @@ def gitlab(plug: Plug) -> Connector:
         projects=plug.section.projects,
         repositories={name: one.repository for name, one in plug.services.items() if one.repository},
         environments=plug.section.environments,
+        tool_prefix=plug.tool_prefix,
     )
     transport = Transport(plug.endpoint(), plug.credential)
     return create_gitlab_connector(

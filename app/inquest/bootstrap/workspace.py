@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
+from inquest.bootstrap.naming import tool_prefixes
+from inquest.bootstrap.paths import at, with_files_at
+from inquest.bootstrap.problems import Problems
 from inquest.bootstrap.sources import CONNECTORS, Plug, credential
 from inquest.configuration.sections import (
     Configuration,
@@ -29,8 +31,9 @@ from inquest.models.pricing import Price
 from inquest.ports import Clock, Connector, Destination
 from inquest.runtime.keys import InstallationKey
 from inquest.settings import secret
+from inquest.stages.tools import bound_tools
 from inquest.wire.cursor import CursorKey
-from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, secret_values
+from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, HeaderToken, secret_values
 from inquest.wire.redaction import Redactor
 
 USD_MICROS = 1_000_000
@@ -57,92 +60,147 @@ class Workspace:
             await connector.aclose()
 
 
+Workspaces = Mapping[str, Workspace]
+"""By name."""
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What the workspaces of one file have in common. `base` is the folder that its relative paths begin in."""
+
+    key: InstallationKey
+    clock: Clock
+    base: Path
+    cursor_key: CursorKey
+    redactor: Redactor
+
+
 def build_workspaces(
     configuration: Configuration, *, key: InstallationKey, clock: Clock, base: Path
 ) -> dict[str, Workspace]:
-    """Build every workspace. Opens no connection. Raises ConfigurationError naming the field and the way out.
+    """Build every workspace. Opens no connection.
 
-    `base` is the folder that relative paths of the file begin in: the file's own.
+    `base` is the folder that relative paths of the file begin in: the file's own. Raises ConfigurationError
+    with every problem, a line each, that names the field and the way out.
     """
-    credentials = {
-        (workspace, name): credential(one.credential, f"workspaces.{workspace}.integrations.{name}.credential")
-        for workspace, section in configuration.workspaces.items()
-        for name, one in section.integrations.items()
-    }
-    models = {name: _model(section.model, name) for name, section in configuration.workspaces.items()}
-    redactor = Redactor(_secrets(credentials, models))
-    cursor_key = CursorKey(key.derive("cursor"))
-    return {
-        name: Workspace(
-            name=name,
-            intakes=tuple(_intake(intake, one, name, section) for intake, one in section.intakes.items()),
-            ceilings=DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS)),
-            connectors=tuple(
-                CONNECTORS[one.type](
-                    Plug(
-                        integration,
-                        name,
-                        one,
-                        credentials[name, integration],
-                        section.services,
-                        clock,
-                        cursor_key,
-                        redactor,
-                    )
-                )
-                for integration, one in section.integrations.items()
-            ),
-            catalogue=tuple(_service(service, one) for service, one in section.services.items()),
-            destinations={
-                each: _destination(each, one, section, base, key) for each, one in section.destinations.items()
-            },
-            model=models[name],
-            limits=_limits(section),
-            max_running=section.budgets.max_running,
-            redactor=redactor,
-        )
+    problems = Problems()
+    secrets = {name: _secrets(one, name, base, problems) for name, one in configuration.workspaces.items()}
+    problems.check()
+    values = [value for one in secrets.values() for value in one.values()]
+    shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values))
+    built = {
+        name: _workspace(name, section, secrets[name], shared, problems)
         for name, section in configuration.workspaces.items()
     }
+    problems.check()
+    return built
 
 
-def _secrets(credentials: Mapping[tuple[str, str], Credential], models: Mapping[str, ModelAccess | None]) -> list[str]:
-    values = [value for one in credentials.values() for value in secret_values(one)]
-    return values + [one.api_key.get_secret_value() for one in models.values() if one is not None and one.api_key]
+@dataclass(frozen=True)
+class _Secrets:
+    """What the secrets of one workspace came to."""
+
+    intakes: Mapping[str, Credential]
+    integrations: Mapping[str, Credential]
+    model: ModelAccess | None
+
+    def values(self) -> list[str]:
+        """List every text that must never be shown."""
+        credentials = (*self.intakes.values(), *self.integrations.values())
+        found = [value for one in credentials for value in secret_values(one)]
+        if self.model is not None and self.model.api_key is not None:
+            found.append(self.model.api_key.get_secret_value())
+        return found
 
 
-def _intake(name: str, section: IntakeSection, workspace: str, whole: WorkspaceSection) -> IntakeConfig:
-    try:
-        return IntakeConfig(
-            name=name,
-            type=section.type,
-            workspace=workspace,
-            auth=_auth(section, f"workspaces.{workspace}.intakes.{name}.auth"),
-            group_by=section.group_by,
-            unstable_labels=section.unstable_labels,
-            quiet_for=section.quiet_for,
-            cooldown=section.cooldown,
-            stale_after=section.stale_after,
-            max_new_per_hour=whole.budgets.max_new_per_hour,
-            destinations=_route(name, whole.routes, tuple(whole.destinations)),
-        )
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        msg = f"workspaces.{workspace}.intakes.{name}.{field}: {first['msg']}"
-        raise ConfigurationError(msg) from None
+def _secrets(section: WorkspaceSection, workspace: str, base: Path, problems: Problems) -> _Secrets:
+    place = f"workspaces.{workspace}"
+    intakes: dict[str, Credential] = {}
+    integrations: dict[str, Credential] = {}
+    model = None
+    for name, intake in section.intakes.items():
+        with problems.of(f"{place}.intakes.{name}"):
+            intakes[name] = credential(with_files_at(base, intake.auth), f"{place}.intakes.{name}.auth")
+    for name, integration in section.integrations.items():
+        with problems.of(f"{place}.integrations.{name}"):
+            field = f"{place}.integrations.{name}.credential"
+            integrations[name] = credential(with_files_at(base, integration.credential), field)
+    with problems.of(f"{place}.model"):
+        model = _model(with_files_at(base, section.model), f"{place}.model.api_key")
+    return _Secrets(intakes, integrations, model)
 
 
-def _auth(section: IntakeSection, field: str) -> Auth:
-    match credential(section.auth, field):
+def _workspace(
+    name: str, section: WorkspaceSection, secrets: _Secrets, shared: _Shared, problems: Problems
+) -> Workspace:
+    place = f"workspaces.{name}"
+    intakes, connectors, destinations = [], [], {}
+    for each, intake in section.intakes.items():
+        with problems.of(f"{place}.intakes.{each}"):
+            intakes.append(_intake(each, intake, name, section, _auth(secrets.intakes[each])))
+    prefixes = tool_prefixes({each: one.type for each, one in section.integrations.items()})
+    for each, integration in section.integrations.items():
+        with problems.of(f"{place}.integrations.{each}"):
+            plug = Plug(
+                name=each,
+                workspace=name,
+                section=with_files_at(shared.base, integration),
+                credential=secrets.integrations[each],
+                services=section.services,
+                tool_prefix=prefixes[each],
+                clock=shared.clock,
+                cursor_key=shared.cursor_key,
+                redactor=shared.redactor,
+            )
+            connectors.append(CONNECTORS[integration.type](plug))
+    with problems.of(f"{place}.integrations"):
+        bound_tools(connectors)  # two that offer a tool of one name are refused here, not at the first claim
+    for each, destination in section.destinations.items():
+        with problems.of(f"{place}.destinations.{each}"):
+            destinations[each] = _destination(each, destination, section, shared)
+    return Workspace(
+        name=name,
+        intakes=tuple(intakes),
+        ceilings=DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS)),
+        connectors=tuple(connectors),
+        catalogue=tuple(_service(service, one) for service, one in section.services.items()),
+        destinations=destinations,
+        model=secrets.model,
+        limits=_limits(section),
+        max_running=section.budgets.max_running,
+        redactor=shared.redactor,
+    )
+
+
+def _intake(name: str, section: IntakeSection, workspace: str, whole: WorkspaceSection, auth: Auth) -> IntakeConfig:
+    return IntakeConfig(
+        name=name,
+        type=section.type,
+        workspace=workspace,
+        auth=auth,
+        group_by=section.group_by,
+        unstable_labels=section.unstable_labels,
+        quiet_for=section.quiet_for,
+        cooldown=section.cooldown,
+        stale_after=section.stale_after,
+        max_new_per_hour=whole.budgets.max_new_per_hour,
+        destinations=_route(name, whole.routes, tuple(whole.destinations)),
+    )
+
+
+def _auth(given: Credential) -> Auth:
+    match given:
         case Bearer(token=token):
             return BearerAuth(tokens=(token,))
         case Basic(username=username, password=password):
             return BasicAuth(username=username, passwords=(password,))
         case Anonymous():
             return NoAuth()
-        case _:
-            msg = f"{field}: an intake takes bearer_* or basic_*, no header token"
+        case HeaderToken():
+            msg = "auth: an intake takes bearer_* or basic_*, no header token"
             raise ConfigurationError(msg)
+        case unknown:
+            assert_never(unknown)
 
 
 def _route(intake: str, routes: tuple[RouteSection, ...], every: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,20 +224,17 @@ def _service(name: str, section: ServiceSection) -> Service:
     )
 
 
-def _destination(
-    name: str, section: DestinationSection, whole: WorkspaceSection, base: Path, key: InstallationKey
-) -> Destination:
+def _destination(name: str, section: DestinationSection, whole: WorkspaceSection, shared: _Shared) -> Destination:
     """Build a destination. Links may go to the sources of the workspace, and to what its section allows."""
-    folder = (base / Path(section.path).expanduser()).absolute()
+    folder = at(shared.base, section.path)
     sources = {urlsplit(one.external_url or one.url).hostname or "" for one in whole.integrations.values()}
     hosts = sorted({*sources, *section.allowed_link_hosts} - {""})
-    return create_folder_destination(name, FolderConfig(path=str(folder)), signer=key, link_hosts=hosts)
+    return create_folder_destination(name, FolderConfig(path=str(folder)), signer=shared.key, link_hosts=hosts)
 
 
-def _model(section: ModelSection, workspace: str) -> ModelAccess | None:
+def _model(section: ModelSection, field: str) -> ModelAccess | None:
     if not section.names:
         return None
-    field = f"workspaces.{workspace}.model.api_key"
     return ModelAccess(
         names=section.names,
         base_url=section.base_url,

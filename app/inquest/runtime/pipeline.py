@@ -6,44 +6,28 @@ stage that raises is not caught here: the worker reports it, and the journal kee
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Literal, assert_never
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import assert_never
 
-from inquest.domain.budget import Limits
-from inquest.domain.canonical import digest_of
-from inquest.domain.delivery import RevisionKind
 from inquest.domain.effect import EffectKind, Reservation
-from inquest.domain.episode import Episode
-from inquest.domain.event import (
-    TERMINAL_KINDS,
-    EpisodeChanged,
-    EventBody,
-    PlanCommitted,
-    RunFailed,
-    RunStarted,
-    RunSucceeded,
-    StageCommitted,
-)
+from inquest.domain.event import EventBody, PlanCommitted, StageCommitted
 from inquest.domain.fingerprint import query_fingerprint
 from inquest.domain.investigation import (
     Delivered,
     Diagnosed,
     EvidenceGathered,
     FactsExtracted,
-    Identity,
     IntegrationsResolved,
     Investigation,
-    Origin,
     Plan,
     Planned,
     Update,
 )
-from inquest.domain.service import Service
-from inquest.domain.transcript import ModelRequest
-from inquest.errors import InvariantBroken
-from inquest.ports import Acts, Connector, Investigator, LoopView, Revision, Signer
+from inquest.errors import FenceLost, Halted, InvariantBroken, StoreUnavailable
+from inquest.ports import Acts, LoopView
+from inquest.runtime.ends import count_end, end_as_noise, has_ended, start
+from inquest.runtime.kit import Open, RunKit
 from inquest.runtime.recording import Ended, end_of, rebuilt_from, report_inputs
 from inquest.stages import STAGES, StageName, deliver, diagnose, extract_alert, plan_actions, resolve_integrations
 from inquest.stages.deliver import DeliverKit
@@ -62,44 +46,6 @@ from inquest.stages.resolve_integrations import ResolveKit
 from inquest.stages.tools import bound_tools
 from inquest.telemetry import bound, log
 
-ATTEMPTS_USED_UP = "every attempt ended by an error"
-
-
-@dataclass(frozen=True)
-class RunKit:
-    """Everything that the stages of one investigation are bound to.
-
-    `prompts` are the bytes of the prompts by name; `investigator` was made from those of run_started.
-    `boundary` fences untrusted text. `episode_changes` gives what the episode did since the journal's last look.
-    """
-
-    connectors: Sequence[Connector]
-    catalogue: tuple[Service, ...]
-    health: Mapping[str, Literal["ok", "failing", "unknown"]]
-    investigator: Investigator
-    analyst: Investigator
-    count_tokens: Callable[[ModelRequest], int]
-    prompts: Mapping[str, bytes]
-    limits: Limits
-    boundary: str
-    signer: Signer | None
-    release: str
-    episode_changes: Callable[[], Awaitable[EpisodeChanged | None]]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What an investigation is about when it is first claimed. `started_at` is that moment, database time."""
-
-    identity: Identity
-    origin: Origin
-    episode: Episode
-    started_at: datetime
-
-
-Open = Callable[[], Awaitable[Opened]]
-"""Reads what the first claim starts from; asked only when nothing is recorded."""
-
 
 async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
     """Take the investigation of `acts` from where its journal stands to its end.
@@ -107,68 +53,43 @@ async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
     Returns at a terminal event. Raises FenceLost, Halted, StoreUnavailable, and what a stage raised;
     CancelledError passes. Called again on an ended journal it does nothing.
     """
-    if _has_ended(acts):
+    if has_ended(acts):
         return
     state = await begin(acts, kit, opened)
     stages = _bind(acts, kit)
     for name in STAGES:
         if _is_done(state, name):
             continue
-        with bound(stage=name):
-            log().info("stage_started")
-            update = await stages[name](state)
-            await _commit(acts, kit, update)
-            log().info("stage_committed")
+        with _in_stage(name, kit):
+            await _commit(acts, kit, await stages[name](state))
         state = _state(acts)
         if state.facts is not None and state.facts.noise is not None:
-            await _end_as_noise(acts, kit)
-            return
+            await end_as_noise(acts, kit)
+            break
+    count_end(acts, kit)
+
+
+@contextmanager
+def _in_stage(name: StageName, kit: RunKit) -> Iterator[None]:
+    """Log and count what happens in a stage. What it raises passes; a lost fence or database is no error of its."""
+    with bound(stage=name):
+        log().info("stage_started")
+        try:
+            yield
+        except (FenceLost, Halted, StoreUnavailable):
+            raise
+        except Exception as error:
+            log().error("stage_failed", error=type(error).__name__)
+            if kit.metrics is not None:
+                kit.metrics.stage_errors.labels(name).inc()
+            raise
+        log().info("stage_committed")
 
 
 async def begin(acts: Acts, kit: RunKit, opened: Open) -> Investigation:
     """Give the state that is recorded, or record the start."""
-    if not any(isinstance(event.body, RunStarted) for event in acts.chronicle.events):
-        first = await opened()
-        await acts.append(
-            RunStarted(
-                identity=first.identity,
-                origin=first.origin,
-                episode=first.episode,
-                models=kit.investigator.models,
-                prompts={name: digest_of(raw) for name, raw in kit.prompts.items()},
-                limits=kit.limits,
-                started_at=first.started_at,
-                deadline_at=first.started_at + timedelta(seconds=kit.limits.wall_clock_s),
-                release=kit.release,
-            ),
-            contents={digest_of(raw): raw for raw in kit.prompts.values()},
-        )
+    await start(acts, kit, opened)
     return _state(acts)
-
-
-async def conclude_failed(acts: Acts, kit: RunKit, opened: Open, *, reason: str = ATTEMPTS_USED_UP) -> None:
-    """End an investigation whose attempts are used up, with a report of the evidence so far."""
-    if _has_ended(acts):
-        return
-    await begin(acts, kit, opened)
-    rebuilt = await rebuilt_from(acts)
-    ended = end_of(rebuilt, acts.chronicle, kit.signer)
-    await acts.append(
-        RunFailed(reason=reason, projection_digest=ended.digest, signature=ended.signature, spend=rebuilt.spend),
-        revisions=(Revision(kind=RevisionKind.FAILED, note=reason),),
-        spend=rebuilt.spend,
-    )
-
-
-async def _end_as_noise(acts: Acts, kit: RunKit) -> None:
-    rebuilt = await rebuilt_from(acts)
-    ended = end_of(rebuilt, acts.chronicle, kit.signer)
-    await acts.append(
-        RunSucceeded(
-            stop_reason="noise", projection_digest=ended.digest, signature=ended.signature, spend=rebuilt.spend
-        ),
-        spend=rebuilt.spend,
-    )
 
 
 # ---- the stages ----------------------------------------------------------------------------------------
@@ -268,7 +189,3 @@ def _state(acts: Acts) -> Investigation:
         msg = "nothing was started"
         raise InvariantBroken(msg)
     return state
-
-
-def _has_ended(acts: Acts) -> bool:
-    return bool(acts.chronicle.events) and acts.chronicle.events[-1].body.kind in TERMINAL_KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from inquest.domain.event import RunFailed, RunSucceeded
+from inquest.domain.event import RunCancelled, RunFailed, RunSucceeded
 from inquest.domain.evidence import Asked
 from inquest.domain.report import EvidenceLink, Signature
 from inquest.domain.value import Value
@@ -61,7 +61,7 @@ def report_inputs(
 
 
 def recorded_end(chronicle: Chronicle) -> tuple[Ended | None, datetime | None]:
-    """Give what the terminal event of a journal says, and when; None while there is none, or it has no digest."""
+    """Give what the terminal event of a journal says, and when; a cancelled one has no digest. None before the end."""
     last = chronicle.events[-1] if chronicle.events else None
     match None if last is None else last.body:
         case (
@@ -69,6 +69,8 @@ def recorded_end(chronicle: Chronicle) -> tuple[Ended | None, datetime | None]:
             | RunFailed(projection_digest=digest, signature=signature)
         ):
             return Ended(digest=digest, signature=signature), None if last is None else last.committed_at
+        case RunCancelled():
+            return None, None if last is None else last.committed_at
         case _:
             return None, None
 

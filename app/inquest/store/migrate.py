@@ -13,7 +13,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from inquest.errors import InvariantBroken, StoreUnavailable
+from inquest.errors import ConfigurationError, InvariantBroken, StoreUnavailable
 from inquest.resources import migrations_dir
 from inquest.store.url import driver_url
 
@@ -58,6 +58,11 @@ def head() -> str:
     return newest
 
 
+def is_known(version: str) -> bool:
+    """Say whether this release has the migration `version`; one that it lacks is of a newer release."""
+    return any(revision.revision == version for revision in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
 def execute_script(connection: Connection, script: str) -> None:
     """Run `script`, many statements, in the present transaction.
 
@@ -80,6 +85,8 @@ def _connected(url: str) -> Iterator[Connection]:
     except DBAPIError as error:
         if error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _TRY_LATER:
             raise StoreUnavailable("the database cannot be reached or is being migrated by another process") from error
+        if getattr(error.orig, "sqlstate", None) == _NOT_ALLOWED:
+            raise ConfigurationError("this user may not change the schema; run inquest migrate as its owner") from error
         raise
     finally:
         engine.dispose()
@@ -87,6 +94,9 @@ def _connected(url: str) -> Iterator[Connection]:
 
 _TRY_LATER = {None, "55P03", "57P01", "57P02", "57P03", "53300"}
 """No answer at all, lock not available, shutting down (twice), starting up, too many connections."""
+
+
+_NOT_ALLOWED = "42501"
 
 
 def _config() -> Config:

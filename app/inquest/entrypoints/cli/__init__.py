@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line and exit. Errors of ours are said in a line or a few, without a trace.
+    """Run the command line and exit. Errors are said in a line or a few, without a trace.
 
     Exit codes are those of `exits.Exit`; usage and configuration errors exit with 3.
     """

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from click.exceptions import Abort, ClickException, UsageError
-from click.exceptions import Exit as ClickExit
-from pydantic import ValidationError
 
-from inquest.entrypoints.cli.exits import Exit
-from inquest.errors import ConfigurationError, InquestError
-from inquest.settings import Settings
+from inquest.entrypoints.cli.ending import ended_with, flushed
+from inquest.entrypoints.cli.given import Given, is_id, read_body, shown_name
+from inquest.entrypoints.cli.line import say_now
+from inquest.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from inquest.settings import Settings
 
 app = typer.Typer(
     name="inquest",
@@ -32,60 +33,42 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 
 def run(arguments: list[str]) -> int:
     """Run one command and give its exit code."""
-    try:
-        result = app(args=arguments, prog_name="inquest", standalone_mode=False)
-    except (ClickExit, ClickException, Abort, KeyboardInterrupt, InquestError) as ended:
-        return _said(ended)
-    return result if isinstance(result, int) else Exit.ANSWERED
-
-
-def _said(ended: BaseException) -> int:
-    """Say why a command ended, in a line or a few, and give its exit code."""
-    match ended:
-        case ClickExit(exit_code=code):
-            return int(code)
-        case ClickException():
-            ended.show()
-            return Exit.USAGE if isinstance(ended, UsageError) else Exit.FAILED
-        case ConfigurationError():
-            typer.echo(str(ended), err=True)
-            return Exit.USAGE
-        case InquestError():
-            typer.echo(f"{type(ended).__name__}: {ended}", err=True)
-            return Exit.FAILED
-        case _:
-            typer.echo("stopped", err=True)
-            return Exit.CANCELLED
+    return flushed(ended_with(lambda: app(args=arguments, prog_name="inquest", standalone_mode=False)))
 
 
 def _settings() -> Settings:
+    """Read the environment. Raises ConfigurationError naming every variable that is wrong, never a value."""
+    from pydantic import ValidationError
+
+    from inquest.settings import Settings
+
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        msg = f"INQUEST_{name}: {first['msg']}"
-        raise ConfigurationError(msg) from None
+        problems = error.errors(include_input=False, include_url=False)
+        lines = [f"INQUEST_{'_'.join(str(part) for part in one['loc']).upper()}: {one['msg']}" for one in problems]
+        raise ConfigurationError("\n".join(lines)) from None
 
 
 @app.command()
 def demo(
     *,
     keep: Annotated[Path | None, typer.Option(help="Folder for its database and report (default: a new one).")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which variation of the incident.")] = 0,
     as_json: AsJson = False,
 ) -> int:
     """Investigate a recorded incident, end to end: no key, no vendor, no network."""
     from inquest.entrypoints.cli.demo import demo as do
 
-    return do(keep, as_json=as_json)
+    return do(keep, seed, as_json=as_json)
 
 
 @app.command()
-def up(*, config: Config = None) -> None:
-    """Run the service and a worker, and keep both alive."""
+def up(*, config: Config = None) -> int:
+    """Run the service and a worker, and keep both alive. Brings the database to this release first."""
     from inquest.entrypoints.cli.processes import up as do
 
-    do(_settings(), config)
+    return do(_settings(), config)
 
 
 @app.command()
@@ -113,11 +96,11 @@ def migrate() -> None:
 
 
 @config_app.command("check")
-def config_check(*, config: Config = None, as_json: AsJson = False) -> None:
-    """Read the configuration file and the secrets it names; say every problem with its line."""
+def config_check(*, config: Config = None, as_json: AsJson = False) -> int:
+    """Read the configuration file and the secrets it names; say every problem, with its line or field."""
     from inquest.entrypoints.cli.upkeep import check_configuration as do
 
-    do(_settings(), config, as_json=as_json)
+    return do(_settings(), config, as_json=as_json)
 
 
 @app.command()
@@ -134,15 +117,19 @@ def investigate(
     Exits 0: cause, healthy or noise. 1: inconclusive or contributing only. 2: failed. 3: configuration or
     usage. 4: degraded. 5: cancelled.
     """
-    from inquest.entrypoints.cli.investigate import investigate as do
+    settings = _settings()
+    raw = read_body(body)
+    if follow:
+        say_now("starting", f"read {len(raw)} bytes of {shown_name(body)}", aside=as_json)
+    from inquest.entrypoints.cli.investigate import investigate as do  # seconds, behind the first line
 
-    return do(_settings(), config, body, intake=intake, follow=follow, as_json=as_json)
+    return do(settings, config, Given(raw, shown_name(body), intake), follow=follow, as_json=as_json)
 
 
 @app.command("list")
 def list_investigations(
     *,
-    workspace: Annotated[str, typer.Option(help="Workspace to list.")] = "default",
+    workspace: Annotated[str | None, typer.Option(help="Workspace to list (default: the only one).")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -170,9 +157,18 @@ def verify(
     what: Annotated[str, typer.Argument(help="Report folder, report.json, or id of an investigation.")],
     *,
     key: Annotated[str | None, typer.Option(help="Public key (hex) that the signature must be of.")] = None,
+    config: Config = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check a finished report offline: digests, signature, and every claim against its evidence."""
+    """Check a finished report: digests, signature, and every claim against its evidence.
+
+    A folder or a file is checked offline, alone. An id is checked in the database, with the folder that was
+    delivered where the configuration names one; its signature must be of this installation's key.
+    """
+    if not Path(what).exists() and is_id(what):
+        from inquest.entrypoints.cli.verify_id import verify_id
+
+        return verify_id(_settings(), config, what, key, as_json=as_json)
     from inquest.entrypoints.cli.checking import verify as do
 
     return do(what, key, as_json=as_json)

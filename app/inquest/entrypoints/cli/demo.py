@@ -7,10 +7,11 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,20 +20,23 @@ import httpx2
 import typer
 
 from inquest.bootstrap.home import Home, open_home
+from inquest.bootstrap.processes import configure_telemetry
 from inquest.configuration.sections import Configuration
 from inquest.destinations.verification import VerifyResult
 from inquest.destinations.verification import verify as verify_path
 from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.report import Report
 from inquest.entrypoints.cli import follow as following
+from inquest.entrypoints.cli.beside import beside
+from inquest.entrypoints.cli.children import Child, stop_all
 from inquest.entrypoints.cli.exits import Exit
-from inquest.entrypoints.cli.processes import Child
 from inquest.entrypoints.cli.showing import terminal_markdown
-from inquest.errors import InvariantBroken
+from inquest.entrypoints.cli.tell import teller
+from inquest.errors import InquestError
 from inquest.scenarios.catalogue import open_scenario
 from inquest.scenarios.pack.format import Truth
 from inquest.scenarios.server import HOST, RecordedBackend, start
-from inquest.settings import Settings
+from inquest.settings import Settings, child_environment
 from inquest.store.database import Database
 
 PACK = "checkout_pool"
@@ -40,6 +44,11 @@ READY_S = 30.0
 POST_TIMEOUT_S = 10.0
 DELIVERY_PATIENCE_S = 30.0
 INTAKE = "alertmanager"
+LOOK_EVERY_S = 0.2
+
+
+class DemoFailed(InquestError):
+    """The demo could not be played to its end."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,11 @@ class Stage:
         }
 
 
-def demo(keep: Path | None, *, as_json: bool) -> int:
+def demo(keep: Path | None, seed: int, *, as_json: bool) -> int:
     """Play the recorded incident, print the report, and check it against what really happened.
 
-    Exits 2 when the cause is wrong, a claim fails or the report does not verify.
+    What this process's environment says of another installation is left out of it. Exits 2 when the cause is
+    wrong, a claim fails or the report does not verify.
     """
     began = time.monotonic()
     folder = keep or Path(tempfile.mkdtemp(prefix="inquest-demo-"))
@@ -88,11 +98,14 @@ def demo(keep: Path | None, *, as_json: bool) -> int:
     stage = Stage(folder=folder.absolute(), port=_free_port(), token=secrets.token_urlsafe(24))
     say = _silent if as_json else typer.echo
     say("A recorded incident is played back as a Prometheus, a Loki and a GitLab on this machine.")
-    with start(open_scenario(PACK), now=datetime.now(UTC)) as backend:
+    settings = Settings(home=stage.folder, database_url=None, key_file=None, log_level="error", log_format="console")
+    configure_telemetry(settings)
+    with start(open_scenario(PACK, seed=seed), now=datetime.now(UTC)) as backend:
         stage.config.write_text(_configuration(backend), encoding="utf-8")
-        settings = Settings(home=stage.folder, config=stage.config)
-        with open_home(settings) as home, _processes(stage, backend):
-            played = asyncio.run(_play(stage, home, backend, as_json=as_json))
+        with open_home(settings) as home, _processes(stage, backend) as children:
+            played = asyncio.run(_play(stage, home, backend, children, as_json=as_json))
+    if keep is None:
+        shutil.rmtree(stage.folder / "postgres")  # 40 MB that nobody asked to keep
     return _judge(played, stage, seconds=time.monotonic() - began, as_json=as_json)
 
 
@@ -105,21 +118,32 @@ class Played:
     requests: int
 
 
-async def _play(stage: Stage, home: Home, backend: RecordedBackend, *, as_json: bool) -> Played:
-    await _until_ready(stage)
-    answer = await _post(stage, backend.alert)
-    (admitted, *_) = answer["investigations"]
-    investigation_id = str(admitted["investigation_id"])
-    if not as_json:
-        typer.echo(f"Alertmanager's post is accepted: investigation {investigation_id}\n")
+async def _play(
+    stage: Stage, home: Home, backend: RecordedBackend, children: Sequence[Child], *, as_json: bool
+) -> Played:
+    living = asyncio.ensure_future(_until_one_ends(children))
     database = Database(home.url, pool_size=2)
     try:
+        await beside(living, _until_ready(stage))
+        investigation_id = await _post(stage, backend.alert)
+        if not as_json:
+            typer.echo(f"Alertmanager's post is accepted: investigation {investigation_id}\n")
         watched = following.AtDatabase(database, "default", investigation_id)
-        followed = await following.follow(watched, following.sayer(follow=not as_json, as_json=False))
-        await following.when_delivered(database, investigation_id, timeout_s=DELIVERY_PATIENCE_S)
+        followed = await beside(living, following.follow(watched, teller(follow=not as_json, as_json=False)))
+        await beside(living, following.when_delivered(database, investigation_id, timeout_s=DELIVERY_PATIENCE_S))
     finally:
+        living.cancel()
         await database.aclose()
     return Played(followed=followed, truth=backend.scenario.header.truth, requests=len(backend.journal))
+
+
+async def _until_one_ends(children: Sequence[Child]) -> None:
+    """Watch over the processes. Raises InvariantBroken when one ends unasked."""
+    while not any(child.has_ended() for child in children):  # noqa: ASYNC110  # a process has no event to wait for
+        await asyncio.sleep(LOOK_EVERY_S)
+    ended = ", ".join(f"{child.command} ended with {child.code}" for child in children if child.code is not None)
+    msg = f"the demo cannot go on: {ended}"
+    raise DemoFailed(msg)
 
 
 async def _until_ready(stage: Stage) -> None:
@@ -131,33 +155,34 @@ async def _until_ready(stage: Stage) -> None:
                     return
             await asyncio.sleep(0.1)
     msg = f"the service was not ready in {READY_S:g} s"
-    raise InvariantBroken(msg)
+    raise DemoFailed(msg)
 
 
-async def _post(stage: Stage, body: bytes) -> dict[str, list[dict[str, object]]]:
-    """Post as Alertmanager does."""
+async def _post(stage: Stage, body: bytes) -> str:
+    """Post as Alertmanager does, and give the investigation that it opens."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {stage.token}"}
     async with httpx2.AsyncClient(timeout=POST_TIMEOUT_S, trust_env=False) as client:
         answer = await client.post(f"{stage.url}/v1/alerts/{INTAKE}", content=body, headers=headers)
     if answer.status_code != httpx2.codes.ACCEPTED:
         msg = f"the service answered the alert with {answer.status_code}"
-        raise InvariantBroken(msg)
-    found: dict[str, list[dict[str, object]]] = answer.json()
-    return found
+        raise DemoFailed(msg)
+    opened = answer.json()["investigations"]
+    if not opened:
+        msg = "the alert opened no investigation"
+        raise DemoFailed(msg)
+    return str(opened[0]["investigation_id"])
 
 
 @contextlib.contextmanager
-def _processes(stage: Stage, backend: RecordedBackend) -> Iterator[None]:
-    children = [Child(command, stage.config, stage.environment(backend)) for command in ("serve", "work")]
+def _processes(stage: Stage, backend: RecordedBackend) -> Iterator[Sequence[Child]]:
+    environment = child_environment(stage.environment(backend), own=False)
+    children = [Child(command, stage.config, environment) for command in ("serve", "work")]
     try:
         for child in children:
             child.start()
-        yield
+        yield children
     finally:
-        for child in children:
-            child.ask_to_stop()
-        for child in children:
-            child.stop()
+        stop_all(children)
 
 
 def _configuration(backend: RecordedBackend) -> str:
@@ -193,6 +218,9 @@ def _configuration(backend: RecordedBackend) -> str:
 def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> int:
     """Compare with the truth, verify the folder, and say where it lies."""
     folder = stage.reports / played.followed.id
+    if not (folder / "latest").is_file():
+        msg = f"the investigation ended as {played.followed.row['status']}, and its report did not arrive in {folder}"
+        raise DemoFailed(msg)
     verified = verify_path(folder)
     newest = folder / (folder / "latest").read_text(encoding="utf-8").strip()
     report = Report.model_validate_json(json.dumps(json.loads((newest / "report.json").read_bytes())["report"]))

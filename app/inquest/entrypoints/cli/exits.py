@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from inquest.domain.diagnosis import Verdict
-
 
 class Exit(IntEnum):
     """How a command ended (design 13)."""
@@ -15,12 +13,18 @@ class Exit(IntEnum):
     OPEN = 1
     """Inconclusive, or contributing factors only."""
     FAILED = 2
-    """The investigation failed, or a check did."""
+    """The investigation failed, a check did, or something that is needed did not answer."""
     USAGE = 3
     """Configuration or usage."""
     DEGRADED = 4
     """Concluded by the analyst in the model's place."""
     CANCELLED = 5
+    INTERRUPTED = 130
+    """Ctrl-C (128 + SIGINT, as shells say it). An investigation in the works is not cancelled by it."""
+    TERMINATED = 143
+    """SIGTERM or SIGHUP, likewise."""
+    PIPE_CLOSED = 141
+    """Whoever read the output has gone (128 + SIGPIPE)."""
 
 
 def exit_of(*, status: str, verdict: str, degraded: bool) -> Exit:
@@ -31,4 +35,8 @@ def exit_of(*, status: str, verdict: str, degraded: bool) -> Exit:
         return Exit.FAILED
     if degraded:
         return Exit.DEGRADED
-    return Exit.ANSWERED if verdict in {"", Verdict.CAUSE_FOUND, Verdict.HEALTHY} else Exit.OPEN
+    return Exit.ANSWERED if verdict in _ANSWERS else Exit.OPEN
+
+
+_ANSWERS = frozenset({"", "cause_found", "healthy"})
+"""Verdicts that answer; a test compares them with `domain.diagnosis.Verdict`, which is slow to import."""

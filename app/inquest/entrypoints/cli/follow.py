@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from inquest.domain.event import Event
 from inquest.entrypoints.cli.exits import Exit, exit_of
-from inquest.entrypoints.cli.lines import line_of
-from inquest.entrypoints.http.investigations import shown
-from inquest.errors import NotFound, StoreUnavailable
+from inquest.entrypoints.cli.tell import Teller
+from inquest.entrypoints.shown import shown
+from inquest.errors import InquestError, NotFound, StoreUnavailable
 from inquest.store.database import Database
 from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
@@ -20,6 +20,10 @@ from inquest.store.journal import PostgresJournal
 POLL_S = 0.25
 MAX_FOLLOW_S = 2 * 60 * 60.0
 ENDED = frozenset({"succeeded", "failed", "cancelled", "deleting"})
+
+
+class StillGoing(InquestError):
+    """Nobody waits any longer; the investigation itself goes on."""
 
 
 class Watched(Protocol):
@@ -32,22 +36,27 @@ class Watched(Protocol):
         """Give its events with a seq above `after`. Raises StoreUnavailable."""
 
 
-@dataclass(frozen=True)
 class AtDatabase:
     """Follow at the database."""
 
-    database: Database
-    workspace: str
-    investigation_id: str
+    def __init__(self, database: Database, workspace: str, investigation_id: str) -> None:
+        self.workspace = workspace
+        self.investigation_id = investigation_id
+        self._rows = PostgresInvestigations(database, workspace)
+        self._journal = PostgresJournal(database, workspace)
+        self._version = 0
 
     async def row(self) -> Mapping[str, Any]:
         """Give it as the API shows it."""
-        return shown(await PostgresInvestigations(self.database, self.workspace).get(self.investigation_id))
+        found = await self._rows.get(self.investigation_id)
+        self._version = found.version
+        return shown(found)
 
     async def events(self, after: int) -> tuple[Event, ...]:
-        """Give its events with a seq above `after`."""
-        chronicle = await PostgresJournal(self.database, self.workspace).load(self.investigation_id)
-        return chronicle.events[after:]
+        """Give its events with a seq above `after`; the journal is read only when the row says that it grew."""
+        if self._version <= after:
+            return ()
+        return (await self._journal.load(self.investigation_id)).events[after:]
 
 
 @dataclass(frozen=True)
@@ -67,32 +76,56 @@ class Followed:
         """Give the exit code."""
         return exit_of(status=str(self.row["status"]), verdict=str(self.row["verdict"]), degraded=self.degraded)
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Give what --json prints of it."""
+        return {**self.row, "degraded": self.degraded}
 
-async def follow(watched: Watched, say: Callable[[Event], None]) -> Followed:
-    """Tell `say` every event in order, until the investigation has ended.
 
-    A database or service that is away for a while is waited for. Raises NotFound, and TimeoutError after
-    MAX_FOLLOW_S.
+async def follow(watched: Watched, teller: Teller, *, patience_s: float = MAX_FOLLOW_S) -> Followed:
+    """Tell `teller` every event in order, until the investigation has ended.
+
+    A database or service that is away for a while is waited for. Raises NotFound, and StillGoing after
+    `patience_s`.
     """
-    seen, degraded = 0, False
-    gives_up_at = time.monotonic() + MAX_FOLLOW_S
+    seen, degraded, standing, away = 0, False, "", False
+    gives_up_at = time.monotonic() + patience_s
     while time.monotonic() < gives_up_at:
         try:
             row = await watched.row()
             events = await watched.events(seen)
-        except StoreUnavailable:
+        except StoreUnavailable as error:
+            if not away:
+                teller.note("waiting", str(error))
+            away = True
             await asyncio.sleep(POLL_S)
             continue
+        away = False
         for event in events:
-            say(event)
+            teller.event(event)
             degraded = degraded or _is_degraded(event)
         seen += len(events)
         if row["status"] in ENDED and not events:
             return Followed(row=row, degraded=degraded)
+        if standing != (standing := _standing(row)) and standing:
+            teller.note(str(row["status"]), standing)
         if not events:
             await asyncio.sleep(POLL_S)
-    msg = f"the investigation did not end in {MAX_FOLLOW_S:g} s; it goes on"
-    raise TimeoutError(msg)
+    msg = f"the investigation did not end in {patience_s:g} s; it goes on"
+    raise StillGoing(msg)
+
+
+def _standing(row: Mapping[str, Any]) -> str:
+    """Say what an investigation waits for, "" when it waits for nothing."""
+    match row["status"]:
+        case "queued":
+            return f"not before {row['not_before']}" if row["not_before"] else "for a worker"
+        case "deferred":
+            return f"until {row['not_before']}: {row['defer_reason']}"
+        case "waiting":
+            return "for an answer"
+        case _:
+            return ""
 
 
 def _is_degraded(event: Event) -> bool:
@@ -100,31 +133,17 @@ def _is_degraded(event: Event) -> bool:
     return body.kind == "stage_committed" and body.update.stage == "diagnose" and bool(body.update.diagnosis.degraded)
 
 
-def print_line(event: Event) -> None:
-    """Print the line of `event`."""
-    line = line_of(event)
-    if line is not None:
-        print(line.shown(), flush=True)
+@dataclass(frozen=True)
+class Delivery:
+    """Where one destination's deliveries stand. `reference` is "" before anything arrived there."""
+
+    destination: str
+    state: str
+    reference: str
 
 
-def print_json(event: Event) -> None:
-    """Print `event` as one line of JSON."""
-    print(event.canonical().decode(), flush=True)
-
-
-def print_nothing(_event: Event) -> None:
-    """Print nothing."""
-
-
-def sayer(*, follow: bool, as_json: bool) -> Callable[[Event], None]:
-    """Give what tells events as the options ask."""
-    if not follow:
-        return print_nothing
-    return print_json if as_json else print_line
-
-
-async def when_delivered(database: Database, investigation_id: str, *, timeout_s: float) -> dict[str, str]:
-    """Wait until no delivery of the investigation is on its way; give each destination's last reference.
+async def when_delivered(database: Database, investigation_id: str, *, timeout_s: float) -> tuple[Delivery, ...]:
+    """Wait until no delivery of the investigation is on its way; give where each destination's newest one stands.
 
     Gives what is there when the time is up: a destination that fails is the report's matter, not ours.
     """
@@ -132,14 +151,16 @@ async def when_delivered(database: Database, investigation_id: str, *, timeout_s
     while True:
         rows = await database.rows(_DELIVERIES, {"id": investigation_id})
         if not any(row.waiting for row in rows) or time.monotonic() >= gives_up_at:
-            return {row.destination: row.reference or "" for row in rows}
+            return tuple(Delivery(row.destination, row.state or "none", row.reference or "") for row in rows)
         await asyncio.sleep(POLL_S)
 
 
 _DELIVERIES = """
 select t.destination, t.reference, exists (
     select 1 from inquest.delivery d where d.target_id = t.target_id and d.state in ('planned', 'reserved')
-  ) as waiting
+  ) as waiting, (
+    select d.state from inquest.delivery d where d.target_id = t.target_id order by d.revision desc limit 1
+  ) as state
 from inquest.delivery_target t where t.investigation_id = %(id)s order by t.destination
 """
 
@@ -148,7 +169,7 @@ async def find(database: Database, investigation_id: str) -> AtDatabase:
     """Find an investigation in any workspace: for the operator at the database. Raises NotFound."""
     row = await database.row(_WHERE, {"id": investigation_id})
     if row is None:
-        msg = f"there is no investigation {investigation_id}"
+        msg = f"investigation {investigation_id}"
         raise NotFound(msg)
     return AtDatabase(database, str(row.workspace), investigation_id)
 

@@ -3,115 +3,82 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import sys
-from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from inquest.bootstrap.home import open_home
-from inquest.bootstrap.processes import Process, build_worker, configure_telemetry, open_process, watch_health
+from inquest.bootstrap.home import Home, open_home
+from inquest.bootstrap.processes import Process, build_worker, configure_telemetry, open_process, watching_health
+from inquest.bootstrap.workspace import Workspace, Workspaces
+from inquest.domain.alert import Post
 from inquest.domain.canonical import digest_of
-from inquest.domain.intake import Accepted, Arrival, IntakeConfig
+from inquest.domain.intake import Arrival, IntakeConfig
 from inquest.entrypoints.cli import follow as following
-from inquest.entrypoints.cli.place import load_configuration
-from inquest.entrypoints.cli.remote import investigate_remotely
-from inquest.entrypoints.cli.showing import terminal_markdown
-from inquest.entrypoints.http.bodies import MAX_BODY_BYTES
-from inquest.errors import ConfigurationError, NotFound
+from inquest.entrypoints.cli.beside import beside
+from inquest.entrypoints.cli.given import Given
+from inquest.entrypoints.cli.place import load_workspaces
+from inquest.entrypoints.cli.remote import investigate_remotely, words_of
+from inquest.entrypoints.cli.showing import print_report
+from inquest.entrypoints.cli.store_access import quiet
+from inquest.entrypoints.cli.tell import Teller, teller
+from inquest.errors import ConfigurationError
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.intake import accept
 from inquest.settings import Settings
 from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
+from inquest.telemetry import flush_reports, log
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 DELIVERY_PATIENCE_S = 30.0
+DRAIN_GRACE_S = 3.0
+"""Whoever presses Ctrl-C waits no longer than that for running calls; the investigation is kept."""
 
 
-def investigate(
-    settings: Settings, config: Path | None, body: str, *, intake: str | None, follow: bool, as_json: bool
-) -> int:
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be investigated: read and understood, before anything is started for it."""
+
+    given: Given
+    intake: IntakeConfig
+    workspace: Workspace
+    post: Post
+
+
+def investigate(settings: Settings, config: Path | None, given: Given, *, follow: bool, as_json: bool) -> int:
     """Take the alert in, investigate it, print the report; the exit code says how it ended."""
-    raw = _read(body)
+    telling = teller(follow=follow, as_json=as_json)
     if settings.url is not None:
-        return asyncio.run(investigate_remotely(settings, raw, intake, follow=follow, as_json=as_json))
-    configure_telemetry(settings.model_copy(update={"log_level": "error", "log_format": "console"}))
-    configuration, base = load_configuration(settings, config)
-    if follow and not as_json:
-        typer.echo("starting", err=True)
+        return asyncio.run(investigate_remotely(settings, given, telling, as_json=as_json))
+    configure_telemetry(quiet(settings))
+    hasty = settings.model_copy(update={"drain_grace_s": min(settings.drain_grace_s, DRAIN_GRACE_S)})
+    workspaces = load_workspaces(settings, config)
+    asked = _understood(given, workspaces)
+    telling.note("database", str(settings.home) if settings.database_url is None else "INQUEST_DATABASE_URL")
     with open_home(settings) as home:
-
-        async def run() -> int:
-            process = await open_process(settings, home, configuration, base)
-            try:
-                return await _run(process, raw, intake, follow=follow, as_json=as_json)
-            finally:
-                await process.aclose()
-
-        return asyncio.run(run())
+        code = asyncio.run(_investigate(hasty, home, workspaces, asked, telling, as_json=as_json))
+    flush_reports()
+    return code
 
 
-def _read(body: str) -> bytes:
-    """Read the alert's body. Raises ConfigurationError naming the file."""
-    if body == "-":
-        raw = sys.stdin.buffer.read(MAX_BODY_BYTES + 1)
-    else:
-        try:
-            with Path(body).open("rb") as opened:
-                raw = opened.read(MAX_BODY_BYTES + 1)
-        except OSError as error:
-            msg = f"{body}: cannot be read ({error.strerror})"
-            raise ConfigurationError(msg) from error
-    if len(raw) > MAX_BODY_BYTES:
-        msg = f"{body}: larger than {MAX_BODY_BYTES} bytes"
+def _understood(given: Given, workspaces: Workspaces) -> _Asked:
+    """Choose the intake and read the body. Raises ConfigurationError naming the option or the file."""
+    intake = _intake(given.intake, workspaces)
+    post = SOURCES[intake.type].parse(given.raw)
+    if post.quarantine is not None:
+        msg = f"{given.name}: not understood as a post of {intake.type}: {post.quarantine}"
         raise ConfigurationError(msg)
-    return raw
+    return _Asked(given, intake, workspaces[intake.workspace], post)
 
 
-async def _run(process: Process, raw: bytes, intake: str | None, *, follow: bool, as_json: bool) -> int:
-    config = _intake(process, intake)
-    workspace = process.workspaces[config.workspace]
-    post = SOURCES[config.type].parse(raw)
-    arrival = Arrival(
-        intake=config, ceilings=workspace.ceilings, post=post, body=raw, body_digest=digest_of(raw), remote="cli"
-    )
-    accepted = await accept(arrival, intake=PostgresIntake(process.database), ids=RandomIds())
-    watched = following.AtDatabase(process.database, workspace.name, _opened(accepted, post.quarantine))
-    async with _working(process):
-        ended = await following.follow(watched, following.sayer(follow=follow, as_json=as_json))
-        delivered = await following.when_delivered(process.database, ended.id, timeout_s=DELIVERY_PATIENCE_S)
-    if as_json:
-        typer.echo(json.dumps({**ended.row, "degraded": ended.degraded, "delivered": delivered}))
-    else:
-        await _print_report(process, workspace.name, ended.id, delivered)
-    return ended.exit
-
-
-@contextlib.asynccontextmanager
-async def _working(process: Process) -> AsyncIterator[None]:
-    """Run a worker of this process's own, and drain it at the end."""
-    stop = asyncio.Event()
-    watching = asyncio.ensure_future(watch_health(process))
-    working = asyncio.ensure_future(build_worker(process).run(stop))
-    try:
-        yield
-    finally:
-        stop.set()
-        watching.cancel()
-        await asyncio.gather(watching, working, return_exceptions=True)
-
-
-async def _print_report(process: Process, workspace: str, investigation_id: str, delivered: dict[str, str]) -> None:
-    with contextlib.suppress(NotFound):
-        typer.echo(terminal_markdown(await process.reporting.form(workspace, investigation_id, "md")))
-    for destination, reference in delivered.items():
-        typer.echo(f"{destination}: {reference or 'not delivered'}")
-
-
-def _intake(process: Process, name: str | None) -> IntakeConfig:
-    known = {one.name: one for workspace in process.workspaces.values() for one in workspace.intakes}
+def _intake(name: str | None, workspaces: Workspaces) -> IntakeConfig:
+    known = {one.name: one for workspace in workspaces.values() for one in workspace.intakes}
     if name is not None and name in known:
         return known[name]
     if name is None and len(known) == 1:
@@ -120,13 +87,64 @@ def _intake(process: Process, name: str | None) -> IntakeConfig:
     raise ConfigurationError(msg)
 
 
-def _opened(accepted: Accepted, quarantine: str | None) -> str:
-    """Give the investigation that the post belongs to. Raises ConfigurationError saying why there is none."""
-    if quarantine is not None:
-        msg = f"the body is not understood: {quarantine}"
-        raise ConfigurationError(msg)
+async def _investigate(
+    settings: Settings, home: Home, workspaces: Workspaces, asked: _Asked, telling: Teller, *, as_json: bool
+) -> int:
+    process = await open_process(settings, home, workspaces)
+    try:
+        opened = await _take_in(process, asked, telling)
+        watched = following.AtDatabase(process.database, asked.workspace.name, opened)
+        async with _working(process) as working:
+            ended = await beside(working, following.follow(watched, telling))
+            deliveries = await beside(
+                working, following.when_delivered(process.database, ended.id, timeout_s=DELIVERY_PATIENCE_S)
+            )
+        if as_json:
+            delivered = {one.destination: {"state": one.state, "reference": one.reference} for one in deliveries}
+            typer.echo(json.dumps({**ended.shown, "delivered": delivered}))
+        else:
+            await print_report(process.reporting, asked.workspace.name, ended)
+            for one in deliveries:
+                typer.echo(f"{one.destination}: {one.state} {one.reference}".rstrip())
+        return ended.exit
+    finally:
+        await process.aclose()
+
+
+async def _take_in(process: Process, asked: _Asked, telling: Teller) -> str:
+    """Accept the post as the HTTP intake does; give the investigation that it belongs to.
+
+    Raises ConfigurationError saying why there is none.
+    """
+    arrival = Arrival(
+        intake=asked.intake,
+        ceilings=asked.workspace.ceilings,
+        post=asked.post,
+        body=asked.given.raw,
+        body_digest=digest_of(asked.given.raw),
+        remote="cli",
+    )
+    accepted = await accept(arrival, intake=PostgresIntake(process.database), ids=RandomIds())
+    words = words_of({str(word): count for word, count in accepted.counts.items()})
     if not accepted.investigations:
-        words = ", ".join(f"{count} {word}" for word, count in accepted.counts.items()) or "no alerts"
-        msg = f"the body opens no investigation: {words}"
+        msg = f"{asked.given.name}: opens no investigation: {words}"
         raise ConfigurationError(msg)
-    return accepted.investigations[0].investigation_id
+    opened = accepted.investigations[0].investigation_id
+    telling.note("accepted", f"{words}: investigation {opened}")
+    return opened
+
+
+@asynccontextmanager
+async def _working(process: Process) -> AsyncIterator[asyncio.Future[None]]:
+    """Run a worker of this process's own, and drain it at the end. Gives what ends when the worker does."""
+    stop = asyncio.Event()
+    worker = build_worker(process)
+    async with watching_health(process):
+        working = asyncio.ensure_future(worker.run(stop))
+        try:
+            yield working
+        finally:
+            stop.set()
+            await asyncio.wait({working})
+            if not working.cancelled() and (error := working.exception()) is not None:
+                log().error("worker_failed", error=type(error).__name__)

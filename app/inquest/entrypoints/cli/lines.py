@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from functools import singledispatch
-from typing import NamedTuple
 
-from inquest.destinations.shared.escape import terminal
 from inquest.domain.event import (
     BatchJoined,
     CeilingReached,
     EpisodeChanged,
     Event,
     GenerationAdvanced,
+    InterruptAnswered,
+    InterruptExpired,
+    InterruptRaised,
     LoopSteered,
     Nudge,
     PlanCommitted,
@@ -27,21 +27,7 @@ from inquest.domain.event import (
     TurnCommitted,
 )
 from inquest.domain.investigation import Delivered, Diagnosed, EvidenceGathered, FactsExtracted, IntegrationsResolved
-
-MAX_LINE_CHARS = 240
-
-
-class Line(NamedTuple):
-    """A line: when, what kind of thing (one word), and its words."""
-
-    at: datetime
-    what: str
-    text: str
-
-    def shown(self) -> str:
-        """Give the line for a terminal: control characters of foreign text are made visible."""
-        words = self.text if len(self.text) <= MAX_LINE_CHARS else f"{self.text[:MAX_LINE_CHARS]}…"
-        return f"{self.at:%H:%M:%S}  {self.what:<10} {terminal(words)}"
+from inquest.entrypoints.cli.line import Line
 
 
 def line_of(event: Event) -> Line | None:
@@ -70,7 +56,30 @@ def _(body: RunStarted) -> Said:
 
 @_said.register
 def _(body: GenerationAdvanced) -> Said:
-    return "take-over", f"another worker goes on (generation {body.generation}, attempt {body.attempt})"
+    before = _BEFORE.get(body.why, "the fence was moved")
+    return "take-over", f"{before}: another worker goes on (generation {body.generation}, attempt {body.attempt})"
+
+
+_BEFORE = {
+    "lease_expired": "the last worker went silent",
+    "released": "the last worker let go",
+    "stage_error": "the last attempt ended by an error",
+}
+
+
+@_said.register
+def _(body: InterruptRaised) -> Said:
+    return "question", body.prompt
+
+
+@_said.register
+def _(_body: InterruptAnswered) -> Said:
+    return "answer", "it goes on with the answer"
+
+
+@_said.register
+def _(_body: InterruptExpired) -> Said:
+    return "answer", "nobody answered: it goes on without"
 
 
 @_said.register

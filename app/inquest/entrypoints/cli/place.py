@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from inquest.bootstrap.home import installation_key
+from inquest.bootstrap.workspace import Workspace, build_workspaces
 from inquest.configuration.file import read
-from inquest.configuration.sections import Configuration
 from inquest.errors import ConfigurationError
+from inquest.runtime.clock import SystemClock
 from inquest.settings import Settings
 
 DEFAULT_FILES = (Path("inquest.yaml"), Path("config/inquest.yaml"))
@@ -28,7 +31,12 @@ def configuration_path(settings: Settings, given: Path | None) -> Path:
     return found
 
 
-def load_configuration(settings: Settings, given: Path | None) -> tuple[Configuration, Path]:
-    """Read the configuration, and give the folder that its relative paths begin in."""
+def load_workspaces(settings: Settings, given: Path | None) -> Mapping[str, Workspace]:
+    """Read the configuration, its secrets and the installation key; relative paths begin in the file's folder.
+
+    No database is needed for that. Raises ConfigurationError with every problem, a line each.
+    """
     path = configuration_path(settings, given)
-    return read(path), path.absolute().parent
+    configuration = read(path)
+    key = installation_key(settings)
+    return build_workspaces(configuration, key=key, clock=SystemClock(), base=path.absolute().parent)

@@ -4,106 +4,163 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import typer
+from pydantic import ValidationError
 
 from inquest.domain.event import Event
 from inquest.entrypoints.cli import follow as following
-from inquest.entrypoints.cli.showing import terminal_markdown
-from inquest.errors import ConfigurationError, NotFound, StoreUnavailable
+from inquest.entrypoints.cli.given import Given
+from inquest.entrypoints.cli.showing import terminal_markdown, without_report
+from inquest.entrypoints.cli.tell import Teller
+from inquest.errors import ConfigurationError, InquestError, NotFound, StoreUnavailable
 from inquest.settings import Settings, operator_token
 
 TIMEOUT_S = 10.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+USUAL_INTAKE = "alertmanager"
 
 
-@dataclass(frozen=True)
+class ForeignAnswer(InquestError):
+    """What answers at INQUEST_URL is no Inquest, or one that this release does not understand."""
+
+
+class Service:
+    """A running Inquest, as its API shows it. Answers are read under a byte cap."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    async def json(self, path: str, **params: str | int) -> Any:  # noqa: ANN401  # JSON
+        """Read JSON. Raises as `get`, and ForeignAnswer for what is none."""
+        return _read_json(await self.get(path, **params))
+
+    async def get(self, path: str, **params: str | int) -> bytes:
+        """Read the body of an answer. Raises NotFound, StoreUnavailable, ConfigurationError, ForeignAnswer."""
+        try:
+            status, body = await self._sent("GET", path, params=dict(params))
+        except httpx2.TransportError as error:
+            msg = "the service does not answer"
+            raise StoreUnavailable(msg) from error
+        if status == httpx2.codes.NOT_FOUND:
+            msg = path
+            raise NotFound(msg)
+        if status == httpx2.codes.UNAUTHORIZED:
+            msg = "INQUEST_OPERATOR_TOKEN: the service does not take it"
+            raise ConfigurationError(msg)
+        return _good(status, body)
+
+    async def post(self, intake: str, raw: bytes, headers: Mapping[str, str]) -> Any:  # noqa: ANN401  # JSON
+        """Post an alert and read what came of it. Raises as `get`; ConfigurationError names what to change."""
+        try:
+            status, body = await self._sent("POST", f"/v1/alerts/{intake}", content=raw, headers=dict(headers))
+        except httpx2.TransportError as error:
+            msg = "INQUEST_URL: the service cannot be reached there"
+            raise ConfigurationError(msg) from error
+        if status == httpx2.codes.NOT_FOUND:
+            msg = f"--intake: the service has no intake {intake}"
+            raise ConfigurationError(msg)
+        if status == httpx2.codes.UNAUTHORIZED:
+            msg = "INQUEST_INTAKE_TOKEN: the intake does not take it"
+            raise ConfigurationError(msg)
+        return _read_json(_good(status, body))
+
+    async def _sent(self, method: str, path: str, **request: Any) -> tuple[int, bytes]:  # noqa: ANN401  # httpx2's own
+        async with self._client.stream(method, path, **request) as answer:
+            body = bytearray()
+            async for piece in answer.aiter_bytes():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    msg = f"INQUEST_URL: an answer is larger than {MAX_ANSWER_BYTES} bytes"
+                    raise ForeignAnswer(msg)
+        return answer.status_code, bytes(body)
+
+
 class AtService:
     """Follow through the API."""
 
-    client: httpx2.AsyncClient
-    investigation_id: str
+    def __init__(self, service: Service, investigation_id: str) -> None:
+        self._service = service
+        self._path = f"/v1/investigations/{investigation_id}"
 
     async def row(self) -> Mapping[str, Any]:
         """Give it as the API shows it."""
-        return dict((await self._get("")).json())
+        return dict(await self._service.json(self._path))
 
     async def events(self, after: int) -> tuple[Event, ...]:
         """Give its events with a seq above `after`."""
-        found = (await self._get("/events", after=after)).json()["events"]
-        return tuple(Event.parse(json.dumps(event)) for event in found)
+        found = await self._service.json(f"{self._path}/events", after=after)
+        try:
+            return tuple(Event.parse(json.dumps(event)) for event in found["events"])
+        except (ValidationError, KeyError, TypeError) as error:
+            msg = "INQUEST_URL: the service records what this release does not know; use the service's own release"
+            raise ForeignAnswer(msg) from error
 
-    async def report(self) -> str:
-        """Give its report as Markdown."""
-        return (await self._get("/report", form="md")).text
-
-    async def _get(self, path: str, **params: str | int) -> httpx2.Response:
-        return _checked(await _sent(self.client, "GET", f"/v1/investigations/{self.investigation_id}{path}", params))
+    async def report(self) -> bytes:
+        """Give its report as Markdown. Raises NotFound where there is none."""
+        return await self._service.get(f"{self._path}/report", form="md")
 
 
-async def investigate_remotely(
-    settings: Settings, raw: bytes, intake: str | None, *, follow: bool, as_json: bool
-) -> int:
-    """Post `raw` to the service at INQUEST_URL and follow what it opens. Raises ConfigurationError, NotFound."""
+async def investigate_remotely(settings: Settings, given: Given, telling: Teller, *, as_json: bool) -> int:
+    """Post the body to the service at INQUEST_URL and follow what it opens. Raises ConfigurationError, NotFound."""
     token = operator_token(settings)
     headers = {} if token is None else {"Authorization": f"Bearer {token.get_secret_value()}"}
     async with httpx2.AsyncClient(
         base_url=settings.url or "", headers=headers, timeout=TIMEOUT_S, trust_env=False
     ) as client:
-        watched = AtService(client, await _post(client, settings, raw, intake))
-        ended = await following.follow(watched, following.sayer(follow=follow, as_json=as_json))
+        service = Service(client)
+        watched = AtService(service, await _post(service, settings, given, telling))
+        ended = await following.follow(watched, telling)
         if as_json:
-            typer.echo(json.dumps({**ended.row, "degraded": ended.degraded}))
-        else:
-            try:
-                typer.echo(terminal_markdown((await watched.report()).encode()))
-            except NotFound:
-                typer.echo(f"{ended.id} ended as {ended.row['status']}, without a report")
+            typer.echo(json.dumps(ended.shown))
+            return ended.exit
+        try:
+            typer.echo(terminal_markdown(await watched.report()))
+        except NotFound:
+            typer.echo(without_report(ended))
     return ended.exit
 
 
-async def _post(client: httpx2.AsyncClient, settings: Settings, raw: bytes, intake: str | None) -> str:
+async def _post(service: Service, settings: Settings, given: Given, telling: Teller) -> str:
     headers = {"Content-Type": "application/json"}
     if settings.intake_token is not None:
         headers["Authorization"] = f"Bearer {settings.intake_token.get_secret_value()}"
+    found = await service.post(given.intake or USUAL_INTAKE, given.raw, headers)
     try:
-        answer = await client.post(f"/v1/alerts/{intake or 'alertmanager'}", content=raw, headers=headers)
-    except httpx2.TransportError as error:
-        msg = "INQUEST_URL: the service cannot be reached there"
-        raise ConfigurationError(msg) from error
-    if answer.status_code == httpx2.codes.UNAUTHORIZED:
-        msg = "INQUEST_INTAKE_TOKEN: the intake does not take it"
+        opened = [str(one["investigation_id"]) for one in found["investigations"]]
+        counts = {str(word): int(count) for word, count in found["counts"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ForeignAnswer(_NOT_OURS) from error
+    if not opened:
+        msg = f"{given.name}: opens no investigation: {words_of(counts)}"
         raise ConfigurationError(msg)
-    found = _checked(answer).json()
-    if not found.get("investigations"):
-        words = ", ".join(f"{count} {word}" for word, count in found.get("counts", {}).items()) or "no alerts"
-        msg = f"the body opens no investigation: {words}"
-        raise ConfigurationError(msg)
-    return str(found["investigations"][0]["investigation_id"])
+    telling.note("accepted", f"{words_of(counts)}: investigation {opened[0]}")
+    return opened[0]
 
 
-async def _sent(client: httpx2.AsyncClient, method: str, path: str, params: Mapping[str, str | int]) -> httpx2.Response:
-    try:
-        return await client.request(method, path, params=dict(params))
-    except httpx2.TransportError as error:
-        msg = "the service does not answer"
-        raise StoreUnavailable(msg) from error
+_NOT_OURS = "INQUEST_URL: what answers there is no Inquest"
 
 
-def _checked(answer: httpx2.Response) -> httpx2.Response:
-    """Give an answer that is one. Raises what its status says."""
-    if answer.is_success:
-        return answer
-    if answer.status_code == httpx2.codes.NOT_FOUND:
-        msg = "the service has no such thing"
-        raise NotFound(msg)
-    if answer.status_code == httpx2.codes.UNAUTHORIZED:
-        msg = "INQUEST_OPERATOR_TOKEN: the service does not take it"
-        raise ConfigurationError(msg)
-    if answer.status_code >= httpx2.codes.INTERNAL_SERVER_ERROR:
-        msg = f"the service answers {answer.status_code}"
+def words_of(counts: Mapping[str, int]) -> str:
+    """Say what became of the members of a post: "2 heartbeat, 1 resolved_only"."""
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "it holds no alert"
+
+
+def _good(status: int, body: bytes) -> bytes:
+    """Give the body of an answer that is one. Raises StoreUnavailable for 5xx, ConfigurationError for the rest."""
+    if httpx2.codes.is_success(status):
+        return body
+    if status >= httpx2.codes.INTERNAL_SERVER_ERROR:
+        msg = f"the service answers {status}"
         raise StoreUnavailable(msg)
-    msg = f"the service answers {answer.status_code}"
+    msg = f"INQUEST_URL: the service answers {status}"
     raise ConfigurationError(msg)
+
+
+def _read_json(body: bytes) -> Any:  # noqa: ANN401  # JSON
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ForeignAnswer(_NOT_OURS) from error

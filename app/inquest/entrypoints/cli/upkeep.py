@@ -7,10 +7,12 @@ from pathlib import Path
 
 import typer
 
-from inquest.bootstrap.home import open_home
+from inquest.bootstrap.home import open_database
 from inquest.bootstrap.workspace import build_workspaces
 from inquest.configuration.file import read
+from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.place import configuration_path
+from inquest.errors import ConfigurationError
 from inquest.runtime.clock import SystemClock
 from inquest.runtime.keys import InstallationKey
 from inquest.settings import Settings
@@ -19,21 +21,36 @@ from inquest.store import migrate as migrations
 
 def migrate(settings: Settings) -> None:
     """Bring the database to this release, and say to which version."""
-    if settings.database_url is not None:
-        migrations.upgrade(settings.database_url.get_secret_value())
-    else:
-        with open_home(settings):
-            pass
-    typer.echo(f"the database is at version {migrations.head()}")
+    with open_database(settings, upgrade=True):
+        typer.echo(f"the database is at version {migrations.head()}")
 
 
-def check_configuration(settings: Settings, config: Path | None, *, as_json: bool) -> None:
-    """Read the file and every secret that it names. Raises ConfigurationError with every problem, a line each."""
+def check_configuration(settings: Settings, config: Path | None, *, as_json: bool) -> int:
+    """Read the file and every secret that it names, and say every problem, a line each."""
     path = configuration_path(settings, config)
-    configuration = read(path)
+    try:
+        found = _built(path)
+    except ConfigurationError as error:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"file": str(path), "ok": False, "problems": str(error).splitlines()}))
+        return Exit.USAGE
+    if as_json:
+        typer.echo(json.dumps({"file": str(path), "ok": True, "workspaces": found}))
+        return Exit.ANSWERED
+    typer.echo(f"{path}: no problems")
+    for one in found:
+        for field, value in one.items():
+            words = ", ".join(value) if isinstance(value, list) else value
+            typer.echo(f"  {field + ':':<14}{words or 'none'}")
+    return Exit.ANSWERED
+
+
+def _built(path: Path) -> list[dict[str, str | list[str]]]:
+    """Build everything that the file names, and list it by workspace. No connection is opened."""
     nobody = InstallationKey(bytes(32))
-    built = build_workspaces(configuration, key=nobody, clock=SystemClock(), base=path.absolute().parent)
-    found = [
+    built = build_workspaces(read(path), key=nobody, clock=SystemClock(), base=path.absolute().parent)
+    return [
         {
             "workspace": name,
             "intakes": [one.name for one in workspace.intakes],
@@ -44,11 +61,3 @@ def check_configuration(settings: Settings, config: Path | None, *, as_json: boo
         }
         for name, workspace in built.items()
     ]
-    if as_json:
-        typer.echo(json.dumps({"file": str(path), "ok": True, "workspaces": found}))
-        return
-    typer.echo(f"{path}: no problems")
-    for one in found:
-        for field, value in one.items():
-            words = ", ".join(value) if isinstance(value, list) else value
-            typer.echo(f"  {field + ':':<14}{words or 'none'}")

@@ -20,19 +20,25 @@ if TYPE_CHECKING:
 def operator_only(token: SecretStr | None) -> Callable[[Request], None]:
     """Give the dependency that lets an operator pass. It raises Unauthorized, which becomes a 401.
 
-    Without a token nothing is asked: `check_bind` has made sure that only this machine can connect.
+    Without a token no credential is asked: `check_bind` has made sure that only this machine can connect.
+    A name that is not this machine's is then refused: a page in a browser here may have pointed its own
+    name at loopback (DNS rebinding), and would read every report.
     """
 
-    def check(request: Request) -> None:
-        if token is None:
-            return
+    def with_token(request: Request) -> None:
         scheme, given = get_authorization_scheme_param(request.headers.get("authorization"))
-        wanted = token.get_secret_value().encode()
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given.encode("utf-8", "replace"), wanted):
+        wanted = "" if token is None else token.get_secret_value()
+        same = hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+        if scheme.lower() != "bearer" or not wanted or not same:
             msg = "this route needs the operator's bearer token"
             raise Unauthorized(msg)
 
-    return check
+    def on_this_machine(request: Request) -> None:
+        if not is_loopback(request.url.hostname or ""):
+            msg = "without an operator token this route answers at localhost only, by that name"
+            raise Unauthorized(msg)
+
+    return on_this_machine if token is None else with_token
 
 
 def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, ...]) -> None:
@@ -40,7 +46,7 @@ def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, .
 
     Raises ConfigurationError naming what to set.
     """
-    if _is_loopback(host):
+    if is_loopback(host):
         return
     if token is None:
         msg = (
@@ -56,8 +62,9 @@ def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, .
         raise ConfigurationError(msg)
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
+def is_loopback(host: str) -> bool:
+    """Say whether `host`, an address or a name, is this machine for itself alone."""
+    if host.lower() in {"localhost", "localhost."}:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

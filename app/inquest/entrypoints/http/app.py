@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI
 from fastapi.responses import JSONResponse
 
 from inquest.entrypoints.http.access import operator_only
 from inquest.entrypoints.http.alerts import Door, alerts_router
-from inquest.entrypoints.http.health import Ready, health_router
+from inquest.entrypoints.http.health import Health, health_router
 from inquest.entrypoints.http.investigations import Reader, investigations_router
+from inquest.entrypoints.http.outermost import Outermost
 from inquest.entrypoints.http.problems import add_handlers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from pydantic import SecretStr
-
-    from inquest.telemetry import Metrics
 
 ABOUT = "Alert in, report out: every claim cites evidence that code has checked."
 
@@ -30,8 +29,7 @@ class HttpParts:
 
     door: Door
     readers: Mapping[str, Reader]
-    ready: Ready
-    metrics: Metrics
+    health: Health
     token: SecretStr | None
     release: str
 
@@ -45,18 +43,12 @@ def create_app(parts: HttpParts) -> FastAPI:
     )  # fmt: skip
     app.include_router(alerts_router(parts.door))
     app.include_router(investigations_router(parts.readers, operator=operator))
-    app.include_router(health_router(ready=parts.ready, metrics=parts.metrics, operator=operator))
+    app.include_router(health_router(parts.health, operator=operator))
 
     @app.get("/openapi.json", include_in_schema=False, dependencies=[Depends(operator)])
     async def openapi() -> JSONResponse:
         return JSONResponse(app.openapi())
 
-    @app.middleware("http")
-    async def never_sniffed(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call_next(request)
-        response.headers.setdefault("X-Content-Type-Options", "nosniff")
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
+    app.add_middleware(Outermost)
     add_handlers(app)
     return app

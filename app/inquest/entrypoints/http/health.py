@@ -3,35 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
 
-from inquest.telemetry import Metrics, exposition
-
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-Ready = Callable[[], Awaitable[str | None]]
-"""Gives None when an alert could be accepted now, else what is missing."""
+
+@dataclass(frozen=True)
+class Health:
+    """What is asked of the process.
+
+    `missing` gives None when an alert could be accepted now, else what is missing; it answers within
+    a few seconds whatever the database does. `exposition` gives the metrics as Prometheus reads them.
+    """
+
+    missing: Callable[[], Awaitable[str | None]]
+    exposition: Callable[[], Awaitable[bytes]]
 
 
-def health_router(*, ready: Ready, metrics: Metrics, operator: Callable[..., None]) -> APIRouter:
+def health_router(health: Health, *, operator: Callable[..., None]) -> APIRouter:
     """Give /healthz and /readyz, open to probes, and /metrics for the operator."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/healthz", summary="The process answers")
+    @router.head("/healthz", include_in_schema=False)
+    @router.get("/healthz", summary="The process answers", responses=_example({"status": "ok"}))
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
 
-    @router.get("/readyz", summary="An alert could be accepted now", responses={503: {"description": "It could not"}})
+    @router.head("/readyz", include_in_schema=False)
+    @router.get(
+        "/readyz",
+        summary="An alert could be accepted now",
+        responses={**_example({"status": "ready"}), 503: {"description": "It could not; `missing` says why"}},
+    )
     async def readyz() -> JSONResponse:
-        missing = await ready()
+        missing = await health.missing()
         if missing is None:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "not ready", "missing": missing}, 503)
 
-    @router.get("/metrics", summary="Metrics in Prometheus's text format", dependencies=[Depends(operator)])
+    @router.get(
+        "/metrics",
+        summary="Metrics in Prometheus's text format",
+        dependencies=[Depends(operator)],
+        response_class=Response,
+        responses={200: {"content": {METRICS_TYPE: {"example": 'inquest_queued{workspace="default"} 0.0\n'}}}},
+    )
     async def metrics_text() -> Response:
-        return Response(exposition(metrics), media_type=METRICS_TYPE)
+        return Response(await health.exposition(), media_type=METRICS_TYPE)
 
     return router
+
+
+def _example(body: dict[str, str]) -> dict[int | str, dict[str, object]]:
+    return {200: {"content": {"application/json": {"example": body}}}}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from inquest.errors import (
     BadBody,
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
 RETRY_AFTER_S = 5
+MAX_PROBLEMS = 5
+"""Of one request that are told."""
 STATUS: tuple[tuple[type[InquestError], int, str], ...] = (
     (Unauthorized, 401, "unauthorized"),
     (BodyTooLarge, 413, "too_large"),
@@ -30,34 +36,71 @@ STATUS: tuple[tuple[type[InquestError], int, str], ...] = (
     (StoreUnavailable, 503, "unavailable"),
 )
 """The first row whose class fits decides. 429 is not among them: senders of alerts drop on it."""
+NOTHING_HERE = "no such thing here"
+INTERNAL = "something in Inquest is broken; it has been reported where reports are on"
 
 
-def answer(status: int, code: str, message: str) -> JSONResponse:
+class BadParameter(Exception):
+    """A part of a request is not one that can be meant. `where` is its name, as in "query.since"."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+
+
+def answer(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Give an error as JSON: {"error": {"code", "message"}}."""
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}  # noqa: PLR2004  # Service Unavailable
-    if status == 401:  # noqa: PLR2004  # Unauthorized
-        headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+    sent = dict(headers or {})
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        sent["Retry-After"] = str(RETRY_AFTER_S)
+    if status == HTTPStatus.UNAUTHORIZED:
+        sent["WWW-Authenticate"] = "Bearer"
+    return JSONResponse({"error": {"code": code, "message": message}}, status, sent)
+
+
+def unexpected(error: Exception) -> JSONResponse:
+    """Report an exception that nobody expected, and give the 500 that says nothing of it."""
+    log().error("request_failed", error=type(error).__name__)
+    report_error(error, tags={"where": "http"})
+    return answer(500, "internal", INTERNAL)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let every exception of ours become its answer, and every other one a 500 that says nothing."""
+    """Let every exception become its answer: ours by the table, the framework's in the same form."""
 
     async def ours(_: Request, error: Exception) -> JSONResponse:
         for kind, status, code in STATUS:
             if isinstance(error, kind):
-                message = "no such thing here" if kind is NotFound else str(error)
-                return answer(status, code, message)
-        return _unexpected(error)
+                return answer(status, code, NOTHING_HERE if kind is NotFound else str(error))
+        return unexpected(error)
+
+    async def refused(_: Request, error: Exception) -> JSONResponse:
+        return answer(422, "invalid", _told(error))
+
+    async def framework(_: Request, error: Exception) -> JSONResponse:
+        return _of_the_framework(error) if isinstance(error, HTTPException) else unexpected(error)
 
     async def others(_: Request, error: Exception) -> JSONResponse:
-        return _unexpected(error)
+        return unexpected(error)
 
     app.add_exception_handler(InquestError, ours)
+    app.add_exception_handler(RequestValidationError, refused)
+    app.add_exception_handler(BadParameter, refused)
+    app.add_exception_handler(HTTPException, framework)
     app.add_exception_handler(Exception, others)
 
 
-def _unexpected(error: Exception) -> JSONResponse:
-    log().error("request_failed", error=type(error).__name__)
-    report_error(error, tags={"where": "http"})
-    return answer(500, "internal", "something in Inquest is broken; it has been reported where reports are on")
+def _told(error: Exception) -> str:
+    """Name what is wrong with which part of a request. The value itself is not repeated."""
+    if not isinstance(error, RequestValidationError):
+        return str(error)
+    problems = error.errors()
+    told = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in problems[:MAX_PROBLEMS]]
+    more = len(problems) - len(told)
+    return "; ".join([*told, f"and {more} more"] if more else told)
+
+
+def _of_the_framework(error: HTTPException) -> JSONResponse:
+    """Give 404 and 405 as the router raises them, in our form and our words."""
+    code = HTTPStatus(error.status_code)
+    words = {HTTPStatus.NOT_FOUND: NOTHING_HERE, HTTPStatus.METHOD_NOT_ALLOWED: "not by this method"}
+    return answer(code, code.name.lower(), words.get(code, code.phrase.lower()), error.headers)

@@ -2,68 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from fastapi import FastAPI
 
 from inquest.bootstrap.claiming import RELEASE
 from inquest.bootstrap.processes import Process
+from inquest.bootstrap.workspace import Workspaces
 from inquest.domain.event import Event
-from inquest.domain.intake import NoAuth
+from inquest.domain.intake import IntakeConfig, NoAuth
 from inquest.entrypoints.http.access import check_bind
 from inquest.entrypoints.http.alerts import Door
 from inquest.entrypoints.http.app import HttpParts, create_app
+from inquest.entrypoints.http.health import Health
 from inquest.entrypoints.http.investigations import Reader
-from inquest.errors import StoreUnavailable
+from inquest.entrypoints.http.standing import Probe, StandingMetrics
 from inquest.runtime.clock import RandomIds
-from inquest.settings import operator_token
+from inquest.settings import Settings, operator_token
 from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
-from inquest.store.database import Database
 from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
 
 
+def check_exposure(settings: Settings, workspaces: Workspaces) -> None:
+    """Refuse to be open to others without a token. Raises ConfigurationError naming what to set."""
+    unlocked = tuple(name for name, one in _intakes(workspaces).items() if isinstance(one.auth, NoAuth))
+    check_bind(settings.host, token=operator_token(settings), open_intakes=unlocked)
+
+
 def build_app(process: Process) -> FastAPI:
     """Assemble the application. Raises ConfigurationError when it would be open to others without a token."""
-    intakes = {one.name: one for workspace in process.workspaces.values() for one in workspace.intakes}
-    token = operator_token(process.settings)
-    unlocked = tuple(name for name, one in intakes.items() if isinstance(one.auth, NoAuth))
-    check_bind(process.settings.host, token=token, open_intakes=unlocked)
+    check_exposure(process.settings, process.workspaces)
+    database = process.database
     return create_app(
         HttpParts(
             door=Door(
-                intakes=intakes,
+                intakes=_intakes(process.workspaces),
                 sources=SOURCES,
-                intake=PostgresIntake(process.database),
+                intake=PostgresIntake(database),
                 ids=RandomIds(),
                 metrics=process.metrics,
                 ceilings={name: one.ceilings for name, one in process.workspaces.items()},
             ),
             readers={
                 name: Reader(
-                    investigations=PostgresInvestigations(process.database, name),
+                    investigations=PostgresInvestigations(database, name),
                     report=partial(process.reporting.form, name),
-                    events=partial(_events, PostgresJournal(process.database, name)),
+                    events=partial(_events, PostgresJournal(database, name)),
                 )
                 for name in process.workspaces
             },
-            ready=partial(_ready, process.database),
-            metrics=process.metrics,
-            token=token,
+            health=Health(
+                missing=Probe(database).missing,
+                exposition=StandingMetrics(database, process.metrics, process.workspaces).exposition,
+            ),
+            token=operator_token(process.settings),
             release=RELEASE,
         )
     )
 
 
-async def _events(journal: PostgresJournal, investigation_id: str) -> tuple[Event, ...]:
-    return (await journal.load(investigation_id)).events
+def _intakes(workspaces: Workspaces) -> dict[str, IntakeConfig]:
+    return {one.name: one for workspace in workspaces.values() for one in workspace.intakes}
 
 
-async def _ready(database: Database) -> str | None:
-    """Say what is missing for an alert to be accepted: the database, or its schema. None when nothing is."""
-    try:
-        found = await database.value("select to_regclass('inquest.intake_receipt')::text", {})
-    except StoreUnavailable:
-        return "the database does not answer"
-    return None if found else "the database has no schema; run: inquest migrate"
+async def _events(journal: PostgresJournal, investigation_id: str, after: int) -> Sequence[Event]:
+    return (await journal.load(investigation_id)).events[after:]

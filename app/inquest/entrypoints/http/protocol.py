@@ -1,0 +1,71 @@
+"""HTTP/1.1 as uvicorn speaks it, with two bounds that it lacks: how large a head may be, and how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+MAX_HEAD_BYTES = 65_536
+"""Request line and headers; httptools itself takes any number. One that comes in one read may have 256 KiB."""
+HEAD_TIMEOUT_S = 20.0
+"""For a whole head, from the connection or from its first byte; between requests the keep-alive time holds."""
+
+_BODY = json.dumps({"error": {"code": "head_too_large", "message": f"the head is over {MAX_HEAD_BYTES} bytes"}})
+_TOO_LARGE = (
+    "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    f"content-length: {len(_BODY)}\r\n\r\n{_BODY}"
+).encode("ascii")
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection. It is closed when a head is too large or too slow."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401  # uvicorn's own
+        super().__init__(*arguments, **named)
+        self._in_head = True
+        self._head_bytes = 0
+        self._late: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._expect_head()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_here()
+        super().connection_lost(exc)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        cycle: RequestResponseCycle | None = self.cycle  # uvicorn starts it as None
+        if self._late is None and (cycle is None or cycle.response_complete):
+            self._expect_head()
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._head_is_here()
+        super().on_headers_complete()
+
+    @override
+    def on_message_complete(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+    def _expect_head(self) -> None:
+        self._late = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
+
+    def _head_is_here(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
