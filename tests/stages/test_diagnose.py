@@ -20,6 +20,7 @@ from inquest.domain.observation import Query
 from inquest.domain.transcript import AssistantTurn, ModelRequest, Reply, UserText
 from inquest.errors import BudgetExhausted, FenceLost
 from inquest.ports import Answered, Chronicle, Clock, LoopView, RecordedReading, Revision
+from inquest.stages import exhibits
 from inquest.stages.diagnose import DiagnoseKit, bind
 from inquest.stages.diagnosis_schema import DIAGNOSIS_SCHEMA
 from inquest.stages.diagnosis_wire import write_proposal
@@ -203,6 +204,23 @@ async def test_the_event_loop_goes_on_while_claims_are_checked() -> None:
 
     assert found.verdict is Verdict.CAUSE_FOUND
     contents.check_left_this_thread_alone()
+
+
+async def test_of_evidence_that_cannot_be_held_at_once_what_is_cited_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    uncited = SHELF.items[-1].observation
+    last_first = Shelf()
+    last_first.items, last_first.asked = SHELF.items[::-1], SHELF.asked
+    sizes = {item.observation.digest: item.observation.truncation.original_bytes for item in SHELF.items}
+    monkeypatch.setattr(exhibits, "MAX_HELD_CONTENT_BYTES", sum(sizes.values()) - sizes[uncited.digest])
+    acts = RecordingActs(FixedClock(at(5)), {d: raw for d, raw in SHELF.contents.items() if d != uncited.digest})
+
+    async def look(investigated: Investigation) -> LoopView:
+        return view(last_first, investigated)
+
+    update = await bind(DiagnoseKit(Scripted([GOOD]), Scripted([]), look), acts)(state())
+
+    assert isinstance(update, Diagnosed)
+    assert (update.diagnosis.verdict, update.diagnosis.non_validated_claims) == (Verdict.CAUSE_FOUND, ())
 
 
 async def test_a_broken_answer_is_repaired_once() -> None:

@@ -21,7 +21,7 @@ from inquest.stages import fold
 from inquest.stages.coverage import coverage
 from inquest.stages.diagnosis_parse import Unparsed, parse_proposal, salvage_proposal
 from inquest.stages.diagnosis_wire import read_proposal
-from inquest.stages.exhibits import Exhibits
+from inquest.stages.exhibits import Exhibits, held_at_once
 from inquest.stages.publishable import clean
 from inquest.stages.verdict import Basis, conclude
 
@@ -69,7 +69,7 @@ def bind(kit: DiagnoseKit, acts: Acts) -> Stage:
     async def diagnose(state: Investigation) -> Diagnosed:
         view = await kit.view(state)
         proposed = await _Asking(state, view, kit, acts).propose()
-        contents = await acts.contents(sorted({item.observation.digest for item in view.evidence}))
+        contents = await acts.contents(held_at_once(_cited_first(view.evidence, proposed.proposal)))
         basis = Basis(
             exhibits=Exhibits(view.evidence, contents, None if state.facts is None else state.facts.window),
             coverage=coverage(view.asked, view.evidence, view.excluded, state.integrations),
@@ -158,6 +158,15 @@ class _Asking:
 
     def _items(self) -> dict[str, EvidenceItem]:
         return {item.name: item for item in self.view.evidence}
+
+
+def _cited_first(evidence: Sequence[EvidenceItem], proposal: Proposal) -> list[EvidenceItem]:
+    """Put what the proposal cites first: should not all contents be held, these are. A claim without one fails."""
+    parts = (*proposal.causal_chain, *proposal.claims, *proposal.ruled_out)
+    cited = {citation.evidence for part in parts for citation in part.citations}
+    if proposal.onset is not None:
+        cited.add(proposal.onset.citation.evidence)
+    return sorted(evidence, key=lambda item: item.name not in cited)  # stable: in order of admission within
 
 
 def repair_request(request: ModelRequest, reply: Reply, broken: Unparsed) -> ModelRequest:

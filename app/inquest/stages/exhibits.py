@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
+from inquest.domain.budget import MAX_HELD_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
 from inquest.domain.claim import Citation
 from inquest.stages.pointer import PointerMissing, resolve
@@ -125,6 +126,18 @@ class Exhibits:
                 return
             raise NotShown(f"{item.name} does not say that the value is in {unit!r}")
         _differs(citation, item, value)
+
+
+def held_at_once(evidence: Iterable[EvidenceItem]) -> tuple[str, ...]:
+    """Name the contents of `evidence` that are held in memory: each once, in order, while MAX_HELD_CONTENT_BYTES lasts."""
+    digests: dict[str, None] = {}
+    used = 0
+    for item in evidence:
+        size = item.observation.truncation.original_bytes
+        if item.observation.digest not in digests and used + size <= MAX_HELD_CONTENT_BYTES:
+            used += size
+            digests[item.observation.digest] = None
+    return tuple(digests)
 
 
 def _differs(citation: Citation, item: EvidenceItem, value: Json) -> NoReturn:

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from inquest.analysis.decisive import decisive_in
-from inquest.domain.budget import MAX_HELD_CONTENT_BYTES
 from inquest.domain.event import Evicted
 from inquest.domain.signals import Other, SignalContent, signal_content
 from inquest.ports import LoopView
+from inquest.stages.exhibits import held_at_once
 from inquest.stages.gather_evidence.answers import exchange
 from inquest.stages.gather_evidence.conversation import conversation
 from inquest.stages.gather_evidence.internal_tools import INTERNAL_TOOLS
@@ -79,14 +79,7 @@ def loop_view(state: LoopState, frame: Frame, contents: Mapping[str, bytes]) -> 
 
 def held_digests(state: LoopState) -> tuple[str, ...]:
     """Name the contents of evidence that are held: in order of admission, while their bytes fit the cap."""
-    digests: dict[str, None] = {}
-    used = 0
-    for item in state.evidence:
-        size = item.observation.truncation.original_bytes
-        if item.observation.digest not in digests and used + size <= MAX_HELD_CONTENT_BYTES:
-            used += size
-            digests[item.observation.digest] = None
-    return tuple(digests)
+    return held_at_once(state.evidence)
 
 
 def with_evicted(state: LoopState, paths: tuple[str, ...]) -> LoopState:
