@@ -58,14 +58,14 @@ async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
     state = await begin(acts, kit, opened)
     stages = _bind(acts, kit)
     for name in STAGES:
+        if state.facts is not None and state.facts.noise is not None:
+            await end_as_noise(acts, kit)
+            break
         if _is_done(state, name):
             continue
         with _in_stage(name, kit):
             await _commit(acts, kit, await stages[name](state))
         state = _state(acts)
-        if state.facts is not None and state.facts.noise is not None:
-            await end_as_noise(acts, kit)
-            break
     count_end(acts, kit)
 
 
