@@ -68,7 +68,7 @@ async def conclude_failed(acts: Acts, kit: RunKit, opened: Open, *, reason: str 
             spend=spend,
         ),
         revisions=(Revision(kind=RevisionKind.FAILED, note=reason),),
-        spend=spend,
+        spend=None if ended is None else spend,  # what cannot be counted any more stays as it was counted
     )
     count_end(acts, kit)
 
