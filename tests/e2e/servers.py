@@ -24,6 +24,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from inquest.store.embedded.postmaster import find_running, stop_running
+
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
 READY_S = 40.0
@@ -46,6 +48,7 @@ class Running:
         self.name = name
         self.pid = process.pid
         self.process = process
+        self.is_killed = False
         self._output = output
 
     def output(self) -> str:
@@ -61,6 +64,10 @@ class Running:
                 pytest.fail(f"{self.name} did not say {word} in {READY_S:g} s:\n{self.output()[-3000:]}")
             time.sleep(0.05)  # the condition is polled, under a deadline
 
+    def has_ended_well(self) -> bool:
+        """Say whether it has ended as asked, with 0; or as we killed it."""
+        return self.is_killed or self.process.returncode == 0
+
     def must_live(self) -> None:
         """Fail with the end of its output when it has ended."""
         code = self.process.poll()
@@ -69,6 +76,7 @@ class Running:
 
     def kill(self) -> None:
         """End it as a crash would: kill -9, and nothing else."""
+        self.is_killed = True
         os.kill(self.pid, signal.SIGKILL)
         self.process.wait(STOP_S)
 
@@ -301,6 +309,17 @@ class Inquest:
         return subprocess.run(
             _ours(arguments), env=env, cwd=ROOT, capture_output=True, text=True, timeout=COMMAND_S, check=False
         )
+
+    @contextmanager
+    def leaving_nothing(self) -> Iterator[None]:
+        """Check at the end that no process of ours has left the database running, and stop it if one has."""
+        data = self.home / "postgres" / "server" / "data"
+        try:
+            yield
+        finally:
+            left = find_running(data)
+            stop_running(data)
+        assert left is None
 
     def newest(self, investigation: str) -> Report | None:
         """Give the newest revision, None while there is none."""

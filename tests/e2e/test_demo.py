@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 DEADLINE_S = 60.0
 """What the issue allows the demo."""
 PACK = "checkout_pool"
-JOURNAL = "INQUEST_E2E_CONNECTIONS"
+JOURNAL = "E2E_CONNECTIONS"
 WATCH = f"""
 import json, os, sys
 

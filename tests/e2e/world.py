@@ -47,13 +47,14 @@ def world(
 ) -> Iterator[World]:
     """Start everything, each when what it needs is ready. `before_prometheus` may put a door before it, by URL."""
     inquest, alertmanager_port = Inquest(folder), free_port()
-    with ExitStack() as starts:
+    with inquest.leaving_nothing(), ExitStack() as starts:
         the_shop = starts.enter_context(shop(folder))
         metrics = starts.enter_context(prometheus(folder, scrapes=the_shop, alertmanager_port=alertmanager_port))
         inquest.configure(prometheus_url=starts.enter_context(before_prometheus(metrics.url)), model=model)
-        starts.enter_context(inquest.serving())
+        service = starts.enter_context(inquest.serving())
         working = [starts.enter_context(inquest.working(number)) for number in range(1, workers + 1)]
         for worker in working:
             worker.until_says("worker_started")
         starts.enter_context(alertmanager(folder, port=alertmanager_port, posts_to=inquest.intake_url))
         yield World(shop=the_shop, prometheus=metrics, inquest=inquest, workers=tuple(working))
+    assert [one.name for one in (service, *working) if not one.has_ended_well()] == []
