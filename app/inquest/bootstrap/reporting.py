@@ -80,6 +80,7 @@ class Reporting:
         standing = await alerts.standing(episode.episode_id)
         return EpisodeNow(
             episode=episode,
+            is_firing=standing.firing,
             resolved_at=standing.quiet_since,
             earlier=await self._earlier(workspace, episode.previous_investigation_id),
         )

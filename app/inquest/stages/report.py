@@ -46,16 +46,21 @@ class ReportInputs(Value):
 
 
 class EpisodeNow(Value):
-    """Where the trouble stands when a revision is built, and how earlier episodes of the group ended."""
+    """Where the trouble stands when a revision is built, and how earlier episodes of the group ended.
+
+    `is_firing` says whether a member fires, listed in `episode` or not; None: nobody looked beyond those listed.
+    """
 
     episode: Episode
+    is_firing: bool | None = None
     resolved_at: Instant | None = None
     earlier: tuple[EarlierEpisode, ...] = ()
 
     @property
     def state(self) -> Literal["firing", "resolved"]:
         """Say whether a member still fires."""
-        return "firing" if self.episode.firing else "resolved"
+        fires = bool(self.episode.firing) if self.is_firing is None else self.is_firing
+        return "firing" if fires else "resolved"
 
 
 def build_report(inputs: ReportInputs, now: EpisodeNow, *, revision: int, kind: RevisionKind, note: str = "") -> Report:

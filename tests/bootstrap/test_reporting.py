@@ -1,0 +1,50 @@
+"""The report of a revision, from the database: it says where the episode stands, not only its listed members."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from inquest.bootstrap.reporting import Reporting
+from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
+from inquest.store import alerts
+from tests.postgres import NewDatabase
+from tests.store.door import Door, arrival, firing, resolved
+
+
+@pytest.fixture
+async def door(database: NewDatabase) -> AsyncIterator[Door]:
+    made = database()
+    door = Door(made.url, made.conninfo)
+    yield door
+    await door.aclose()
+
+
+def members_revision(investigation_id: str) -> DeliveryClaimed:
+    return DeliveryClaimed(
+        fence=DeliveryFence(target_id="t", owner_id="owner-1", generation=1),
+        investigation_id=investigation_id, episode_id="e", workspace="acme", destination="reports", revision=2,
+        kind=RevisionKind.MEMBERS, note="", step="send", attempts=0, reference=None, thread_root=None,
+    )  # fmt: skip
+
+
+async def test_an_episode_fires_while_a_member_does_that_is_only_counted(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alerts, "MAX_LISTED_MEMBERS", 1)
+    accepted = await door.take(arrival(firing(pod="a", severity="critical"), firing(pod="b")))
+    (opened,) = accepted.investigations
+    await door.post(resolved(pod="a", severity="critical"))
+
+    built = await Reporting(database=door.database).build(members_revision(opened.investigation_id))
+
+    (listed,) = built.report.episode.members
+    assert (listed.alert.status, built.report.episode.unlisted_members) == ("resolved", 1)
+    assert (built.report.episode_state, built.report.resolved_at) == ("firing", None)
+
+    await door.post(resolved(pod="b"))
+    built = await Reporting(database=door.database).build(members_revision(opened.investigation_id))
+
+    assert built.report.episode_state == "resolved"
+    assert built.report.resolved_at is not None
