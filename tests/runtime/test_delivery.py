@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from inquest.domain.canonical import digest_of
-from inquest.domain.delivery import DeliveryClaimed, DeliveryFailed
+from inquest.domain.delivery import MAX_DELIVERY_ATTEMPTS, DeliveryClaimed, DeliveryFailed
 from inquest.domain.report import Report
 from inquest.ports import Deliveries
 from inquest.runtime.clock import RandomIds
@@ -217,6 +217,23 @@ async def test_an_edit_without_an_answer_is_repeated(house: House) -> None:
     assert (house.states(), house.slack.looked_for) == (["sent", "sent"], [])
     assert house.slack.messages["slack-1"].bodies == ["inv-1 received r1", "inv-1 report r2", "inv-1 report r2"]
     assert house.target()["again_at"] is not None
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_send_that_never_arrives_is_given_up_in_the_end(house: House, known: bool) -> None:
+    await house.open()
+    if known:
+        house.plan("received")
+        await house.runner().deliver("inv-1-slack")
+    house.slack.troubles = [Trouble.LOSE_REQUEST] * 100
+    house.plan()
+
+    for _ in range(2 * MAX_DELIVERY_ATTEMPTS):
+        house.let_pass()
+        await house.runner().deliver("inv-1-slack")
+
+    assert house.states()[-1] == "failed"
+    assert len(house.slack.troubles) == 100 - MAX_DELIVERY_ATTEMPTS
 
 
 async def test_a_send_that_takes_too_long_is_an_answer_that_was_lost(house: House) -> None:

@@ -8,7 +8,18 @@ from typing import Literal
 from pydantic import Field
 
 from inquest.domain.failure import MAX_RETRY_AFTER_MS
-from inquest.domain.value import Value
+from inquest.domain.investigation import Origin
+from inquest.domain.value import Instant, Value
+
+ROOT, REPLY = "thread", "report"
+"""The two messages of a destination that speaks in threads, each a target of its own (ADR 0014)."""
+MESSAGE_MARK = "#"
+"""Between a destination's name and the one of its message; no configured name holds it."""
+
+
+def message_name(destination: str, message: str) -> str:
+    """Name one message of a destination that has several: `slack#thread`."""
+    return f"{destination}{MESSAGE_MARK}{message}"
 
 
 class RevisionKind(StrEnum):
@@ -42,11 +53,36 @@ class Sent(Value):
 
 
 class DeliveryFailed(Value):
-    """Why a send did not happen, and whether trying again can help."""
+    """Why a send did not happen, and whether trying again can help.
+
+    `uncertain`: it may have arrived all the same (the answer was lost, or said that the vendor broke).
+    """
 
     reason: str
     retry: bool
     retry_after_ms: int | None = None
+    uncertain: bool = False
+
+
+class Thread(Value):
+    """A thread that the episode has at a destination: its root's reference. `own`: this investigation began it."""
+
+    reference: str
+    own: bool
+
+
+class Address(Value):
+    """Where one message is, or is to go.
+
+    `marker` is the text by which its first send is found again, `reference` is known once it was sent. `thread`
+    is the root that a reply goes under. `since`: it was not there before, by the database's clock.
+    """
+
+    marker: str
+    reference: str | None = None
+    thread: str | None = None
+    origin: Origin | None = None
+    since: Instant | None = None
 
 
 # ---- one act of sending --------------------------------------------------------------------------------
@@ -55,6 +91,8 @@ MAX_RENDERED_BYTES = 64 * 1024 * 1024
 """What one revision may come to when it is rendered. The largest form is a folder: 32 MiB of evidence, and three forms
 of the report."""
 MAX_DELIVERY_ATTEMPTS = 10
+ANSWER_LOST = "the answer to the send was lost"
+NEVER_ARRIVED = f"it was sent {MAX_DELIVERY_ATTEMPTS} times, and never arrived"
 DELIVERY_BACKOFF_S = (2, 10, 60, 300, 900, 1_800, 3_600)
 """Seconds before the next try after the first, second .. failed one; the last repeats. Ten tries take about five hours."""
 
@@ -72,7 +110,7 @@ class DeliveryClaimed(Value):
 
     `step` "send": send `revision`, or edit with it where there is a `reference`. "find": an earlier first
     send may have arrived; look for it before anything else. `attempts` counts the tries of this revision
-    before this one. `thread_root` is the reference of the episode's first message at this destination.
+    before this one. `thread` is the one of the episode at this destination, for messages of a thread.
     """
 
     fence: DeliveryFence
@@ -86,12 +124,31 @@ class DeliveryClaimed(Value):
     step: Literal["send", "find"]
     attempts: int = Field(ge=0)
     reference: str | None
-    thread_root: str | None
+    thread: Thread | None = None
+    origin: Origin | None = None
+    planned_at: Instant
 
     @property
     def marker(self) -> str:
-        """Give the text by which the first send of this revision is found again: INVESTIGATION/rN."""
-        return f"{self.investigation_id}/r{self.revision}"
+        """Give the text by which the first send of this revision is found again: INVESTIGATION/rN[#MESSAGE]."""
+        _, mark, message = self.destination.partition(MESSAGE_MARK)
+        return f"{self.investigation_id}/r{self.revision}{mark}{message}"
+
+    @property
+    def guest(self) -> bool:
+        """Say whether it speaks in a thread that another investigation, or a human, began."""
+        return self.thread is not None and not self.thread.own
+
+    @property
+    def address(self) -> Address:
+        """Give where the message is, or is to go."""
+        return Address(
+            marker=self.marker,
+            reference=self.reference,
+            thread=None if self.thread is None else self.thread.reference,
+            origin=self.origin,
+            since=self.planned_at,
+        )
 
 
 class Postponed(Value):
@@ -130,7 +187,13 @@ class Unknowable(Value):
     reason: str
 
 
-Ending = Sent | Postponed | Uncertain | Absent | GivenUp | Unknowable
+class Unsaid(Value):
+    """Not sent: this message says nothing of this revision."""
+
+    ending: Literal["unsaid"] = "unsaid"
+
+
+Ending = Sent | Postponed | Uncertain | Absent | GivenUp | Unknowable | Unsaid
 """How one act of sending ended."""
 
 
@@ -141,6 +204,23 @@ def after_refusal(attempts: int, failed: DeliveryFailed) -> Postponed | GivenUp:
     return Postponed(reason=failed.reason, wait_ms=_wait_ms(attempts, failed.retry_after_ms))
 
 
+def after_lost_answer(attempts: int, reason: str, *, is_edit: bool) -> Uncertain | GivenUp:
+    """Say what follows a try that may have arrived. `attempts` counts the tries made, this one included.
+
+    A first send is looked up, however often that takes; an edit is repeated, but not for ever.
+    """
+    if is_edit and attempts >= MAX_DELIVERY_ATTEMPTS:
+        return GivenUp(reason=reason)
+    return Uncertain(reason=reason, wait_ms=_wait_ms(attempts, None))
+
+
+def after_absence(attempts: int) -> Absent | GivenUp:
+    """Say what follows a first send that is surely not there. `attempts` counts the tries made."""
+    if attempts >= MAX_DELIVERY_ATTEMPTS:
+        return GivenUp(reason="it was sent many times, and never arrived")
+    return Absent()
+
+
 def after_blind_look(attempts: int, failed: DeliveryFailed) -> Uncertain | Unknowable:
     """Say what follows when the destination could not be asked whether a first send arrived.
 
@@ -149,6 +229,23 @@ def after_blind_look(attempts: int, failed: DeliveryFailed) -> Uncertain | Unkno
     if not failed.retry or attempts >= MAX_DELIVERY_ATTEMPTS:
         return Unknowable(reason=failed.reason)
     return Uncertain(reason=failed.reason, wait_ms=_wait_ms(attempts, failed.retry_after_ms))
+
+
+def after_lost_answer(attempts: int, *, is_edit: bool) -> Uncertain | GivenUp:
+    """Say what follows a send whose answer was lost. `attempts` counts the tries made, this one included.
+
+    An edit repeats safely, but not for ever; a first send is looked up, however often it was tried.
+    """
+    if not is_edit:
+        return Uncertain(reason=ANSWER_LOST)
+    if attempts >= MAX_DELIVERY_ATTEMPTS:
+        return GivenUp(reason=ANSWER_LOST)
+    return Uncertain(reason=ANSWER_LOST, wait_ms=_wait_ms(attempts, None))
+
+
+def after_absence(attempts: int) -> Absent | GivenUp:
+    """Say what follows when a first send was looked for and is surely not there. `attempts` counts the tries made."""
+    return Absent() if attempts < MAX_DELIVERY_ATTEMPTS else GivenUp(reason=NEVER_ARRIVED)
 
 
 def _wait_ms(attempts: int, asked_ms: int | None) -> int:

@@ -20,7 +20,9 @@ from inquest.domain.delivery import (
     Sent,
     Uncertain,
     Unknowable,
+    after_absence,
     after_blind_look,
+    after_lost_answer,
     after_refusal,
 )
 from inquest.domain.report import Report
@@ -146,15 +148,15 @@ class DeliveryRunner:
                 return await self._look(claimed, destination)
             case "send":
                 rendered = await self._render(claimed, destination)
-                return await self._send(claimed, destination, rendered)
+                return Unsaid() if rendered is None else await self._send(claimed, destination, rendered)
             case unknown:
                 assert_never(unknown)
 
-    async def _render(self, claimed: DeliveryClaimed, destination: Destination) -> bytes:
+    async def _render(self, claimed: DeliveryClaimed, destination: Destination) -> bytes | None:
         """Build and render. What that raises counts as a try that surely did not arrive, and passes."""
         try:
             built = await self._build(claimed)
-            return destination.render(built.report, built.contents)
+            return destination.render(built.report, built.contents, guest=claimed.guest)
         except (StoreUnavailable, FenceLost):
             raise
         except Exception as error:
@@ -171,27 +173,28 @@ class DeliveryRunner:
         if left_s <= 0:
             late = DeliveryFailed(reason="no time was left to send", retry=True)
             return after_refusal(claimed.attempts + 1, late)
-        answer = await _outcome(
-            destination.send(rendered, marker=claimed.marker, reference=claimed.reference, timeout_s=left_s), left_s
-        )
+        answer = await _outcome(destination.send(rendered, claimed.address, timeout_s=left_s), left_s)
         match answer:
             case Sent():
                 return answer
-            case DeliveryFailed():
+            case DeliveryFailed(uncertain=False):
                 return after_refusal(claimed.attempts + 1, answer)
+            case DeliveryFailed():
+                reason = answer.reason
             case lost:
                 self._report(claimed, lost)
-                return Uncertain(reason="the answer to the send was lost")
+                reason = "the answer to the send was lost"
+        return after_lost_answer(claimed.attempts + 1, reason, is_edit=claimed.reference is not None)
 
     async def _look(self, claimed: DeliveryClaimed, destination: Destination) -> Ending:
         """Ask the destination whether an earlier first send arrived."""
         timeout_s = self._options.find_for_s
-        answer = await _outcome(destination.find(marker=claimed.marker, timeout_s=timeout_s), timeout_s)
+        answer = await _outcome(destination.find(claimed.address, timeout_s=timeout_s), timeout_s)
         match answer:
             case Sent():
                 return answer
             case None:
-                return Absent()
+                return after_absence(claimed.attempts)
             case DeliveryFailed():
                 return after_blind_look(claimed.attempts + 1, answer)
             case lost:
@@ -234,7 +237,7 @@ def _state(ending: Ending) -> str:
     match ending:
         case Sent():
             return "sent"
-        case Postponed() | Uncertain() | Absent() | GivenUp() | Unknowable():
+        case Postponed() | Uncertain() | Absent() | GivenUp() | Unknowable() | Unsaid():
             return ending.ending
         case unknown:
             assert_never(unknown)
