@@ -91,8 +91,6 @@ MAX_RENDERED_BYTES = 64 * 1024 * 1024
 """What one revision may come to when it is rendered. The largest form is a folder: 32 MiB of evidence, and three forms
 of the report."""
 MAX_DELIVERY_ATTEMPTS = 10
-ANSWER_LOST = "the answer to the send was lost"
-NEVER_ARRIVED = f"it was sent {MAX_DELIVERY_ATTEMPTS} times, and never arrived"
 DELIVERY_BACKOFF_S = (2, 10, 60, 300, 900, 1_800, 3_600)
 """Seconds before the next try after the first, second .. failed one; the last repeats. Ten tries take about five hours."""
 
@@ -229,23 +227,6 @@ def after_blind_look(attempts: int, failed: DeliveryFailed) -> Uncertain | Unkno
     if not failed.retry or attempts >= MAX_DELIVERY_ATTEMPTS:
         return Unknowable(reason=failed.reason)
     return Uncertain(reason=failed.reason, wait_ms=_wait_ms(attempts, failed.retry_after_ms))
-
-
-def after_lost_answer(attempts: int, *, is_edit: bool) -> Uncertain | GivenUp:
-    """Say what follows a send whose answer was lost. `attempts` counts the tries made, this one included.
-
-    An edit repeats safely, but not for ever; a first send is looked up, however often it was tried.
-    """
-    if not is_edit:
-        return Uncertain(reason=ANSWER_LOST)
-    if attempts >= MAX_DELIVERY_ATTEMPTS:
-        return GivenUp(reason=ANSWER_LOST)
-    return Uncertain(reason=ANSWER_LOST, wait_ms=_wait_ms(attempts, None))
-
-
-def after_absence(attempts: int) -> Absent | GivenUp:
-    """Say what follows when a first send was looked for and is surely not there. `attempts` counts the tries made."""
-    return Absent() if attempts < MAX_DELIVERY_ATTEMPTS else GivenUp(reason=NEVER_ARRIVED)
 
 
 def _wait_ms(attempts: int, asked_ms: int | None) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar, assert_never
@@ -20,6 +21,7 @@ from inquest.domain.delivery import (
     Sent,
     Uncertain,
     Unknowable,
+    Unsaid,
     after_absence,
     after_blind_look,
     after_lost_answer,
@@ -153,10 +155,15 @@ class DeliveryRunner:
                 assert_never(unknown)
 
     async def _render(self, claimed: DeliveryClaimed, destination: Destination) -> bytes | None:
-        """Build and render. What that raises counts as a try that surely did not arrive, and passes."""
-        try:
+        async with self._making(claimed):
             built = await self._build(claimed)
             return destination.render(built.report, built.contents, guest=claimed.guest)
+
+    @asynccontextmanager
+    async def _making(self, claimed: DeliveryClaimed) -> AsyncIterator[None]:
+        """Count what making a report, or storing it, raises as a try that surely did not arrive; it passes."""
+        try:
+            yield
         except (StoreUnavailable, FenceLost):
             raise
         except Exception as error:
@@ -168,7 +175,8 @@ class DeliveryRunner:
     async def _send(self, claimed: DeliveryClaimed, destination: Destination, rendered: bytes) -> Ending:
         """Reserve, then send; between the two the clock is looked at last, after everything that can wait."""
         must_end_at = time.monotonic() + self._options.send_for.total_seconds() * SEND_SHARE
-        await self._deliveries.reserve(claimed, rendered, send_for=self._options.send_for)
+        async with self._making(claimed):
+            await self._deliveries.reserve(claimed, rendered, send_for=self._options.send_for)
         left_s = must_end_at - time.monotonic()
         if left_s <= 0:
             late = DeliveryFailed(reason="no time was left to send", retry=True)
