@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -19,9 +19,9 @@ KEY_NAME = "installation.key"
 
 @dataclass(frozen=True)
 class Home:
-    """The database's SQLAlchemy URL, the key, and whether the database is our own."""
+    """The database's SQLAlchemy URL, which may hold a password, the key, and whether the database is our own."""
 
-    url: str
+    url: str = field(repr=False)
     key: InstallationKey
     is_embedded: bool
     keep_alive: Callable[[], None]
