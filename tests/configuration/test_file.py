@@ -6,6 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inquest.configuration.file import parse, read
 from inquest.errors import ConfigurationError
@@ -80,3 +82,112 @@ def test_two_integrations_never_share_a_credential_profile() -> None:
 def test_an_unreadable_file_is_said_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.yaml: cannot be read"):
         read(tmp_path / "none.yaml")
+
+
+# ---- what is no file of ours
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "f.yaml:1: the file is a mapping with the keys version and workspaces"),
+        ("- a", "f.yaml:1: the file is a mapping with the keys version and workspaces"),
+        ("[1, 2]: a", "f.yaml:1: a key is a word"),
+        ("? {a: b}\n: c", "f.yaml:1: a key is a word"),
+        ("a: !!python/object:os.system x", "f.yaml:1: tags are not taken here"),
+        ("version: 1\na: !!int foo", "f.yaml:2: tags are not taken here"),
+        ("version: 1\na: \x01", "f.yaml:2: a control character is not taken here"),
+        ("---\na: 1\n---\nb: 2", "f.yaml:3: but found another document"),
+        ("<<: 3", "f.yaml:1: could not determine a constructor for the tag 'tag:yaml.org,2002:merge'"),
+        ("[" * 5_000, "f.yaml: nested too deeply"),
+        ("version: 1\nworkspaces: {default: 3}", "f.yaml:2: workspaces.default: is a section: write its keys below it"),
+        ("version: 1\nworkspaces: {Bad Name: {}}", "f.yaml:2: workspaces.Bad Name: a name is of lower-case letters, digits, - and _, 63 at most"),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_of_ours_is_told_with_its_line(text: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(text, "f.yaml")
+
+    assert told in str(refused.value).splitlines()
+
+
+@pytest.mark.parametrize("value", ["2026-13-45", "9" * 5_000])
+def test_a_value_that_yaml_itself_cannot_read_is_told(value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"f\.yaml: a value is no date or number, though it looks like one"):
+        parse(f"version: {value}", "f.yaml")
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_configuration_or_an_error_of_ours(text: str) -> None:
+    try:
+        parse(text, "f.yaml")
+    except ConfigurationError as error:
+        assert str(error).startswith("f.yaml")  # noqa: PT017  # either is right
+
+
+def test_a_file_over_the_cap_or_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_bytes(b"#" * 1_048_577)
+    (tmp_path / "latin.yaml").write_bytes(b"version: 1 # \xe4")
+
+    with pytest.raises(ConfigurationError, match=r"large\.yaml: larger than 1048576 bytes"):
+        read(tmp_path / "large.yaml")
+    with pytest.raises(ConfigurationError, match=r"latin\.yaml: byte 13 is not UTF-8"):
+        read(tmp_path / "latin.yaml")
+
+
+# ---- values with bounds
+
+
+@pytest.mark.parametrize(
+    ("budgets", "told"),
+    [
+        ("{max_usd: .inf}", "budgets.max_usd: Input should be a finite number"),
+        ("{max_usd_per_day: .nan}", "budgets.max_usd_per_day: Input should be a finite number"),
+        ("{max_usd: 1000001}", "budgets.max_usd: Input should be less than or equal to 1000000"),
+        ("{wall_clock: 500ms}", "budgets.wall_clock: Input should be greater than or equal to 10 seconds"),
+        ("{wall_clock: 999999999999d}", "budgets.wall_clock: '999999999999d' is longer than anything lives"),
+        ("{max_new_per_hour: 10001}", "budgets.max_new_per_hour: Input should be less than or equal to 10000"),
+        ("{max_running: 0}", "budgets.max_running: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_ceiling_has_a_ceiling(budgets: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(f"version: 1\nworkspaces:\n  default:\n    budgets: {budgets}\n", "f.yaml")
+
+    assert f"f.yaml:4: workspaces.default.{told}" in str(refused.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("quiet_for: 0s", "Input should be greater than 0 seconds"),
+        ("stale_after: 366d", "Input should be less than or equal to 365 days"),
+        ("group_by: name", "is a list: write [a, b], or a line beginning with - for each"),
+    ],
+)
+def test_an_intakes_times_and_lists_are_checked(line: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(SMALL.replace("quiet_for: 90s", line), "f.yaml")
+
+    name = line.partition(":")[0]
+    assert f"f.yaml:8: workspaces.default.intakes.am.{name}: {told}" in str(refused.value).splitlines()
+
+
+@pytest.mark.parametrize("url", ["http://u:hunter2@h", "h:9090", "http://h/?q=hunter2"])
+def test_a_source_is_named_by_a_plain_url(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(f"{SMALL}    integrations:\n      p: {{type: prometheus, url: '{url}'}}\n", "f.yaml")
+
+    assert str(refused.value) == (
+        "f.yaml:10: workspaces.default.integrations.p.url: "
+        "write http(s)://host[:port][/path], without credentials or a query"
+    )
+
+
+def test_every_problem_of_a_file_is_told_at_once() -> None:
+    text = SMALL.replace("90s", "soon").replace("type: alertmanager", "type: carrier-pigeon")
+
+    with pytest.raises(ConfigurationError) as refused:
+        parse(text, "f.yaml")
+
+    assert [line.split(":")[1] for line in str(refused.value).splitlines()] == ["6", "8"]

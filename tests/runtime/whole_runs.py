@@ -49,7 +49,7 @@ DIAGNOSIS = reply(write_proposal(Proposal(verdict=Verdict.INCONCLUSIVE, root_cau
 
 
 def _errors(query: Query) -> SignalContent:
-    values: list[float | None] = [0.01] * 90 + [0.9] * 30
+    values: list[float | None] = [*[0.01] * 90, *[0.9] * 30]
     return matrix(series(values, start=at(-90), metric=query.expression, service="checkout"))
 
 

@@ -215,6 +215,23 @@ async def test_a_claim_can_be_restricted_to_one_workspace(store: Store) -> None:
     assert await store.claims.claim("owner-1", workspace="acme") is not None
 
 
+async def test_a_worker_takes_only_the_workspaces_that_it_serves(either: Either) -> None:
+    await either.opened("inv-1")
+
+    assert await names(either, 1, ClaimLimits(only=("rival",))) == [None]
+    assert await names(either, 1, ClaimLimits(only=("rival", "acme"))) == ["inv-1"]
+
+
+async def test_what_died_in_a_workspace_that_nobody_here_serves_is_left_uncharged(either: Either) -> None:
+    await either.opened("inv-1")
+    await names(either, 1)
+    await either.claims.expire("inv-1")
+
+    assert await names(either, 3, ClaimLimits(only=("rival",))) == [None] * 3
+
+    assert await either.status() is Status.RUNNING
+
+
 async def test_a_workspace_that_only_looks_promising_hides_no_other(store: Store) -> None:
     # The first choice is made without a lock: "aaa" has a queued one, of a workflow that nobody here can run.
     store.add_episode("episode-2", "aaa")

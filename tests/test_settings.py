@@ -1,0 +1,111 @@
+"""What the environment says, and what it cannot say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inquest.errors import ConfigurationError
+from inquest.settings import Settings, child_environment, operator_token
+
+TOKEN = "operator-CANARY"
+
+
+def settings(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Settings:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"INQUEST_{name}", value)
+    return Settings()
+
+
+def test_a_variable_that_is_empty_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = {name.upper(): "" for name in Settings.model_fields}
+
+    assert settings(monkeypatch, **empty) == Settings.model_construct(**Settings().model_dump())
+
+
+def test_a_home_folder_may_be_written_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+
+    found = settings(monkeypatch, HOME="~/inquest", KEY_FILE="~/k", CONFIG="~/c.yaml", OPERATOR_TOKEN_FILE="~/t")
+
+    assert [found.home, found.key_file, found.config, found.operator_token_file] == [
+        Path(f"/home/somebody/{name}") for name in ("inquest", "k", "c.yaml", "t")
+    ]
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", nowhere)
+
+    with pytest.raises(ConfigurationError, match=r"^INQUEST_HOME: this user has no home folder"):
+        Settings()
+    assert settings(monkeypatch, HOME="/srv/inquest").home == Path("/srv/inquest")
+
+
+@pytest.mark.parametrize("url", ["localhost:8417", "http://user:pw@h", "http://h/?x=1", "ftp://h"])
+def test_a_service_is_named_by_a_plain_url(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(ValueError, match="url"):
+        settings(monkeypatch, URL=url)
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = settings(
+        monkeypatch,
+        OPERATOR_TOKEN=TOKEN,
+        INTAKE_TOKEN=TOKEN,
+        SENTRY_DSN=f"https://{TOKEN}@h/1",
+        DATABASE_URL=f"postgresql://u:{TOKEN}@h/d",
+    )
+
+    assert TOKEN not in repr(found) + str(found)
+
+
+# ---- the operator's token
+
+
+def test_the_operators_token_comes_from_a_variable_or_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert operator_token(Settings()) is None
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+
+    found = operator_token(settings(monkeypatch, OPERATOR_TOKEN_FILE=str(tmp_path / "token")))
+
+    assert found is not None
+    assert found.get_secret_value() == TOKEN
+
+
+@pytest.mark.parametrize("token", [" ", "two words", "tökén", "a\tb"])
+def test_a_token_that_no_request_can_carry_is_refused_without_being_shown(
+    monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"^INQUEST_OPERATOR_TOKEN: a bearer token is printable") as refused:
+        operator_token(settings(monkeypatch, OPERATOR_TOKEN=token))
+
+    assert token.strip() == "" or token not in str(refused.value)
+
+
+def test_a_token_in_two_places_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="give one"):
+        operator_token(settings(monkeypatch, OPERATOR_TOKEN=TOKEN, OPERATOR_TOKEN_FILE=str(tmp_path)))
+
+
+def test_a_token_file_that_cannot_be_read_is_told_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"^INQUEST_OPERATOR_TOKEN_FILE: .* cannot be read"):
+        operator_token(settings(monkeypatch, OPERATOR_TOKEN_FILE=str(tmp_path)))
+
+
+# ---- children
+
+
+def test_a_child_gets_this_environment_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INQUEST_PORT", "1")
+    monkeypatch.setenv("OTHER", "kept")
+
+    assert child_environment({"INQUEST_HOST": "h"}).items() >= {"INQUEST_PORT": "1", "INQUEST_HOST": "h"}.items()
+    without = child_environment({"INQUEST_HOST": "h"}, own=False)
+    assert {name for name in without if name.startswith("INQUEST_")} == {"INQUEST_HOST"}
+    assert without["OTHER"] == "kept"
