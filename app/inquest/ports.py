@@ -15,7 +15,15 @@ from typing import Literal, Protocol
 from pydantic import SkipValidation
 
 from inquest.domain.budget import Spend
-from inquest.domain.delivery import DeliveryClaimed, DeliveryFailed, DeliveryFence, Ending, RevisionKind, Sent
+from inquest.domain.delivery import (
+    Address,
+    DeliveryClaimed,
+    DeliveryFailed,
+    DeliveryFence,
+    Ending,
+    RevisionKind,
+    Sent,
+)
 from inquest.domain.effect import EffectRow, ModelFailed, Receipt, Reservation
 from inquest.domain.event import Event, EventBody
 from inquest.domain.evidence import Asked, EvidenceItem, Excluded
@@ -404,25 +412,29 @@ class Signer(Protocol):
 
 
 class Destination(Protocol):
-    """One place that reports are sent to."""
+    """One place that reports are sent to; of a place with several messages, one of them."""
 
     @property
     def name(self) -> str:
-        """Give the destination's name from configuration."""
+        """Give the destination's name from configuration, with the message's where it has several."""
 
     @property
     def type(self) -> str:
         """Give its kind, such as "folder"."""
 
-    def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
-        """Give the bytes that will be sent: pure, stored by digest before the send."""
+    def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes | None:
+        """Give the bytes that will be sent, None when it says nothing of this revision.
 
-    async def send(
-        self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float
-    ) -> Sent | DeliveryFailed:
-        """Send or, with `reference`, edit. May be repeated only when `reference` is known."""
+        Pure; stored by digest before the send. `guest`: the thread was begun by another investigation.
+        """
 
-    async def find(self, *, marker: str, timeout_s: float) -> Sent | DeliveryFailed | None:
+    async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:
+        """Send or, with a reference, edit. May be repeated only when the reference is known.
+
+        Begins no write after `timeout_s`: whoever takes over may write then.
+        """
+
+    async def find(self, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed | None:
         """Look for an earlier first send by its marker; None: surely not there."""
 
 

@@ -11,9 +11,11 @@ create index delivery_target_again on delivery_target (again_at) where again_at 
 -- Whether there is something to do for a sender now. A reserved revision goes first, once its deadline has
 -- passed; a first send whose outcome nobody can know blocks the target until a human has looked.
 create function is_due(t delivery_target) returns boolean
-language sql stable set search_path = inquest, pg_temp as $$
-  select coalesce(t.lease_expires_at <= clock_timestamp(), true)
+language plpgsql stable set search_path = inquest, pg_temp as $$
+begin
+  return coalesce(t.lease_expires_at <= clock_timestamp(), true)
     and coalesce(t.retry_at <= clock_timestamp(), true)
+    and not waits_for_thread(t)
     and case
       when exists (select from delivery d where d.target_id = t.target_id and d.state = 'reserved')
       then exists (select from delivery d where d.target_id = t.target_id and d.state = 'reserved'
@@ -24,14 +26,15 @@ language sql stable set search_path = inquest, pg_temp as $$
       else coalesce(t.again_at <= clock_timestamp(), false)
         or exists (select from delivery d where d.target_id = t.target_id and d.state = 'planned'
                    and coalesce(d.not_before <= clock_timestamp(), true))
-    end
-$$;
+    end;
+end $$;
 
 -- Takes the target when something is due there; no row, and nothing changed, when not. Of the revisions that are
 -- due the newest is sent and older ones are superseded.
 create function claim_target(p_target text, p_owner text, p_lease_ms int, p_again_ms int) returns table (
   target_id text, generation int, investigation_id text, episode_id text, workspace text, destination text,
-  revision int, kind text, note text, step text, attempts int, reference text, thread_root text
+  revision int, kind text, note text, step text, attempts int, reference text, planned_at timestamptz, origin jsonb,
+  thread_root text, thread_is_own boolean
 )
 language plpgsql set search_path = inquest, pg_temp as $$
 #variable_conflict use_column
@@ -67,9 +70,11 @@ begin
   where x.target_id = p_target returning x.* into t;
   return query
     select t.target_id, t.generation, i.investigation_id, i.episode_id, t.workspace, t.destination, d.revision,
-      d.kind, d.note, case when looking then 'find' else 'send' end, d.attempts, t.reference, r.reference
+      d.kind, d.note, case when looking then 'find' else 'send' end, d.attempts, t.reference,
+      d.planned_at, i.origin, r.reference, coalesce(h.investigation_id = i.investigation_id, false)
     from investigation i
-    left join thread_root r on r.episode_id = i.episode_id and r.destination = t.destination
+    left join thread_root r on r.episode_id = i.episode_id and r.destination = t.place and t.message <> ''
+    left join delivery_target h on h.target_id = r.target_id
     where i.investigation_id = t.investigation_id;
 end $$;
 
@@ -124,6 +129,7 @@ begin
   if not found then
     raise exception 'revision % of % is not planned', p_revision, p_target using errcode = 'IQI01';
   end if;
+  perform hold_thread(t);
   update delivery_target x set lease_expires_at = ends where x.target_id = p_target;
 end $$;
 
@@ -138,7 +144,8 @@ declare
   t delivery_target := check_target(p_target, p_owner, p_generation);
   ended text := case p_ending
     when 'sent' then 'sent' when 'postponed' then 'planned' when 'uncertain' then 'reserved'
-    when 'absent' then 'planned' when 'given_up' then 'failed' when 'unknowable' then 'unknown_outcome' end;
+    when 'absent' then 'planned' when 'given_up' then 'failed' when 'unknowable' then 'unknown_outcome'
+    when 'unsaid' then 'superseded' end;
 begin
   update delivery d
   set state = ended, outcome = p_reason, sent_at = case when ended = 'sent' then clock_timestamp() else d.sent_at end,
@@ -148,11 +155,7 @@ begin
   if not found then
     raise exception 'revision % of % is not to be sent', p_revision, p_target using errcode = 'IQI01';
   end if;
-  if ended = 'sent' then
-    insert into thread_root (episode_id, destination, reference)
-    select i.episode_id, t.destination, p_reference from investigation i where i.investigation_id = t.investigation_id
-    on conflict do nothing;
-  end if;
+  perform settle_thread(t, ended, p_reference);
   update delivery_target x
   set reference = coalesce(p_reference, x.reference),
       retry_at = case when p_wait_ms > 0 then clock_timestamp() + make_interval(secs => p_wait_ms / 1000.0) end

@@ -26,6 +26,7 @@ FILES = (
     "0010_openings.sql",
     "0011_episodes.sql",
     "0012_accounting.sql",
+    "0013_threads.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

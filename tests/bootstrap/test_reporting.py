@@ -10,6 +10,7 @@ from inquest.bootstrap.reporting import Reporting
 from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
 from inquest.store import alerts
 from tests.postgres import NewDatabase
+from tests.store.builders import NOON
 from tests.store.door import Door, arrival, firing, resolved
 
 
@@ -25,7 +26,7 @@ def members_revision(investigation_id: str) -> DeliveryClaimed:
     return DeliveryClaimed(
         fence=DeliveryFence(target_id="t", owner_id="owner-1", generation=1),
         investigation_id=investigation_id, episode_id="e", workspace="acme", destination="reports", revision=2,
-        kind=RevisionKind.MEMBERS, note="", step="send", attempts=0, reference=None, thread_root=None,
+        kind=RevisionKind.MEMBERS, note="", step="send", attempts=0, reference=None, planned_at=NOON,
     )  # fmt: skip
 
 

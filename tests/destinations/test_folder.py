@@ -10,7 +10,7 @@ import pytest
 from inquest.destinations.folder import FolderConfig, FolderDestination, create_folder_destination
 from inquest.destinations.shared.bundle import folder_files, is_file_name, pack, unpack
 from inquest.destinations.verification import verify
-from inquest.domain.delivery import DeliveryFailed, Sent
+from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.errors import ConfigurationError, InvariantBroken
 from inquest.ports import Destination
 from tests.incident import incident_shelf
@@ -27,9 +27,9 @@ def made(root: Path) -> FolderDestination:
 async def send(
     destination: FolderDestination, revision: int = 2, *, marker: str | None = None, title: str = "A"
 ) -> Sent | DeliveryFailed:
-    rendered = destination.render(REPORT.but(revision=revision, title=title), SHELF.contents)
+    rendered = destination.render(REPORT.but(revision=revision, title=title), SHELF.contents, guest=False)
     name = marker if marker is not None else f"inv-1/r{revision}"
-    return await destination.send(rendered, marker=name, reference=None, timeout_s=10)
+    return await destination.send(rendered, Address(marker=name), timeout_s=10)
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -84,12 +84,12 @@ async def test_latest_names_the_newest_even_when_an_older_one_comes_late(tmp_pat
 
 async def test_a_revision_is_found_by_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
     destination = made(tmp_path)
-    assert await destination.find(marker="inv-1/r2", timeout_s=1) is None
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) is None
     (tmp_path / "inv-1" / ".r2-0123").mkdir(parents=True)
-    assert await destination.find(marker="inv-1/r2", timeout_s=1) is None
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) is None
     await send(destination)
-    assert await destination.find(marker="inv-1/r2", timeout_s=1) == Sent(reference="inv-1/r2")
-    assert await destination.find(marker="inv-1/r3", timeout_s=1) is None
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) == Sent(reference="inv-1/r2")
+    assert await destination.find(Address(marker="inv-1/r3"), timeout_s=1) is None
 
 
 async def test_a_send_that_died_half_way_leaves_no_revision_and_is_cleared_by_the_next(
@@ -104,7 +104,7 @@ async def test_a_send_that_died_half_way_leaves_no_revision_and_is_cleared_by_th
     monkeypatch.setattr(os, "rename", die)
     failed = await send(destination)
     assert failed == DeliveryFailed(reason="the folder cannot be written (EIO)", retry=True)
-    assert await destination.find(marker="inv-1/r2", timeout_s=1) is None
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) is None
     (left,) = (tmp_path / "inv-1").iterdir()
     assert left.name.startswith(".r2-")
 
@@ -151,7 +151,7 @@ async def test_a_marker_that_is_no_name_of_a_revision_writes_nothing(tmp_path: P
     root.mkdir()
     destination = made(root)
     assert isinstance(await send(destination, marker=marker), DeliveryFailed)
-    assert isinstance(await destination.find(marker=marker, timeout_s=1), DeliveryFailed)
+    assert isinstance(await destination.find(Address(marker=marker), timeout_s=1), DeliveryFailed)
     assert below(tmp_path) == ["root"]
 
 
@@ -206,10 +206,10 @@ async def test_a_root_that_is_a_file_is_said_without_its_path(tmp_path: Path) ->
 
 async def test_a_send_that_has_no_time_left_is_tried_again(tmp_path: Path) -> None:
     destination = made(tmp_path)
-    rendered = destination.render(REPORT, SHELF.contents)
-    failed = await destination.send(rendered, marker="inv-1/r2", reference=None, timeout_s=-1)
+    rendered = destination.render(REPORT, SHELF.contents, guest=False)
+    failed = await destination.send(rendered, Address(marker="inv-1/r2"), timeout_s=-1)
     assert failed == DeliveryFailed(reason="the folder could not be written in its time", retry=True)
-    assert await destination.find(marker="inv-1/r2", timeout_s=1) is None
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) is None
 
 
 # ---- the archive -----------------------------------------------------------------------------------------
@@ -217,7 +217,9 @@ async def test_a_send_that_has_no_time_left_is_tried_again(tmp_path: Path) -> No
 
 def test_rendering_is_deterministic(tmp_path: Path) -> None:
     destination = made(tmp_path)
-    assert destination.render(REPORT, SHELF.contents) == destination.render(REPORT, SHELF.contents)
+    assert destination.render(REPORT, SHELF.contents, guest=False) == destination.render(
+        REPORT, SHELF.contents, guest=True
+    )
 
 
 def test_an_archive_gives_back_its_files() -> None:

@@ -15,7 +15,7 @@ from inquest.destinations.shared.bundle import MANIFEST, FileEntry, Manifest, fo
 from inquest.destinations.shared.sheet import Sheet
 from inquest.destinations.verification import verify, verify_folder
 from inquest.domain.canonical import canonical_json, digest_of
-from inquest.domain.delivery import Sent
+from inquest.domain.delivery import Address, Sent
 from inquest.domain.diagnosis import Verdict
 from inquest.domain.report import Report
 from inquest.domain.value import Json
@@ -377,9 +377,7 @@ def test_what_is_no_report_is_a_problem_not_an_error(tmp_path: Path, name: str) 
 
 async def test_what_the_destination_wrote_is_what_is_verified(tmp_path: Path) -> None:
     destination = create_folder_destination("f", FolderConfig(path=str(tmp_path)), signer=KEY, link_hosts=HOSTS)
-    rendered = destination.render(REPORT, SHELF.contents)
-    assert await destination.send(rendered, marker="inv-1/r2", reference=None, timeout_s=10) == Sent(
-        reference="inv-1/r2"
-    )
+    rendered = destination.render(REPORT, SHELF.contents, guest=False)
+    assert await destination.send(rendered, Address(marker="inv-1/r2"), timeout_s=10) == Sent(reference="inv-1/r2")
     assert verify(tmp_path / "inv-1", key=KEY.public_key).ok
     assert unpack(rendered)["report.md"] == (tmp_path / "inv-1/r2/report.md").read_bytes()

@@ -3,12 +3,15 @@ import pytest
 from inquest.domain.delivery import (
     DELIVERY_BACKOFF_S,
     MAX_DELIVERY_ATTEMPTS,
+    Absent,
     DeliveryFailed,
     GivenUp,
     Postponed,
     Uncertain,
     Unknowable,
+    after_absence,
     after_blind_look,
+    after_lost_answer,
     after_refusal,
 )
 from inquest.domain.failure import MAX_RETRY_AFTER_MS
@@ -28,6 +31,22 @@ def test_each_refusal_waits_longer_than_the_one_before(attempts: int, wait_s: in
 def test_tries_are_bounded() -> None:
     assert after_refusal(MAX_DELIVERY_ATTEMPTS, BUSY) == GivenUp(reason="busy")
     assert after_blind_look(MAX_DELIVERY_ATTEMPTS, BUSY) == Unknowable(reason="busy")
+
+
+def test_a_first_send_that_may_have_arrived_is_looked_up_however_often_it_was_tried() -> None:
+    waits = [after_lost_answer(tries, "lost", is_edit=False) for tries in (1, 2, MAX_DELIVERY_ATTEMPTS + 5)]
+    assert waits == [Uncertain(reason="lost", wait_ms=seconds * 1_000) for seconds in (2, 10, 3_600)]
+
+
+def test_an_edit_that_is_lost_again_and_again_ends() -> None:
+    last = MAX_DELIVERY_ATTEMPTS
+    assert after_lost_answer(last - 1, "lost", is_edit=True) == Uncertain(reason="lost", wait_ms=3_600_000)
+    assert after_lost_answer(last, "lost", is_edit=True) == GivenUp(reason="lost")
+
+
+def test_a_first_send_that_never_arrives_ends() -> None:
+    assert after_absence(MAX_DELIVERY_ATTEMPTS - 1) == Absent()
+    assert isinstance(after_absence(MAX_DELIVERY_ATTEMPTS), GivenUp)
 
 
 def test_a_refusal_for_good_is_not_tried_again() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from inquest.domain.delivery import DeliveryFailed, Sent
+from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.domain.report import Report
 
 
@@ -32,7 +32,10 @@ class Message:
 
 
 class MemoryDestination:
-    """Gives each send the next of `troubles`, and each look the next of `looks`; without one, all is well."""
+    """Gives each send the next of `troubles`, and each look the next of `looks`; without one, all is well.
+
+    It says nothing of revisions of a kind in `silent_on`. `threads` are those under which it was told to send.
+    """
 
     type = "memory"
 
@@ -42,15 +45,18 @@ class MemoryDestination:
         self.troubles: list[Trouble | DeliveryFailed | None] = []
         self.looks: list[DeliveryFailed | Exception] = []
         self.looked_for: list[str] = []
+        self.silent_on: frozenset[str] = frozenset()
+        self.threads: list[str | None] = []
         self.sending = 0
         self.let_go = asyncio.Event()
 
-    def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
+    def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes | None:
+        if report.kind in self.silent_on:
+            return None
         return f"{report.investigation_id} {report.kind} r{report.revision}".encode()
 
-    async def send(
-        self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float
-    ) -> Sent | DeliveryFailed:
+    async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:
+        self.threads.append(address.thread)
         trouble = self.troubles.pop(0) if self.troubles else None
         if isinstance(trouble, DeliveryFailed):
             return trouble
@@ -59,12 +65,13 @@ class MemoryDestination:
         if trouble is Trouble.HANG:
             self.sending += 1
             await self.let_go.wait()
-        sent = self._arrive(rendered.decode(), marker, reference)
+        sent = self._arrive(rendered.decode(), address.marker, address.reference)
         if trouble is Trouble.LOSE_ANSWER:
             raise ConnectionResetError
         return sent
 
-    async def find(self, *, marker: str, timeout_s: float) -> Sent | DeliveryFailed | None:
+    async def find(self, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed | None:
+        marker = address.marker
         self.looked_for.append(marker)
         if self.looks:
             answer = self.looks.pop(0)

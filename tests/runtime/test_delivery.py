@@ -9,11 +9,13 @@ import pytest
 from typing_extensions import override
 
 from inquest.domain.canonical import digest_of
-from inquest.domain.delivery import MAX_DELIVERY_ATTEMPTS, DeliveryClaimed, DeliveryFailed
+from inquest.domain.delivery import MAX_DELIVERY_ATTEMPTS, Address, DeliveryClaimed, DeliveryFailed
 from inquest.domain.report import Report
+from inquest.errors import InvariantBroken
 from inquest.ports import Deliveries
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.delivery import MAX_SENDING_AT_ONE_PLACE, Built, DeliveryOptions, DeliveryRunner
+from inquest.store import deliveries as store_deliveries
 from inquest.store.deliveries import PostgresDeliveries
 from inquest.telemetry import create_metrics, exposition
 from tests.fakes.destination import MemoryDestination, Trouble
@@ -92,9 +94,9 @@ async def test_what_is_sent_is_stored_before_it_is_sent(house: House) -> None:
 
     class Looking(MemoryDestination):
         @override
-        async def send(self, rendered: bytes, **how: Any) -> Any:
+        async def send(self, rendered: bytes, address: Address, **how: Any) -> Any:
             stored.extend((await house.store.content.get([digest_of(rendered)])).values())
-            return await super().send(rendered, **how)
+            return await super().send(rendered, address, **how)
 
     house.slack = Looking(SLACK)
     await house.open()
@@ -260,6 +262,30 @@ async def test_nothing_is_sent_when_the_reservation_took_all_the_time(house: Hou
     assert house.slack.shown() == ["inv-1 report r1"]
 
 
+async def test_an_answer_that_says_it_may_have_arrived_is_looked_up_like_a_lost_one(house: House) -> None:
+    house.slack.troubles = [DeliveryFailed(reason="Slack broke (HTTP 500)", retry=True, uncertain=True)]
+    await house.open()
+    house.plan()
+    await house.runner().deliver("inv-1-slack")
+    assert house.states() == ["reserved"]
+    house.let_pass()
+    await house.runner().deliver("inv-1-slack")
+    assert (house.slack.looked_for, house.slack.shown()) == (["inv-1/r1"], ["inv-1 report r1"])
+
+
+# ---- messages of a thread
+
+
+async def test_a_message_that_says_nothing_of_a_revision_sends_nothing(house: House) -> None:
+    house.slack.silent_on = frozenset({"received"})
+    await house.open()
+    for kind in ("received", "report"):
+        house.plan(kind)
+        await house.runner().deliver("inv-1-slack")
+    assert house.states() == ["superseded", "sent"]
+    assert house.slack.shown() == ["inv-1 report r2"]
+
+
 # ---- a report that cannot be made
 
 
@@ -278,6 +304,19 @@ async def test_a_report_that_cannot_be_made_is_a_try_and_the_error_is_seen(house
     house.let_pass()
     await house.runner().deliver("inv-1-slack")
     assert house.states() == ["sent"]
+
+
+async def test_a_report_that_cannot_be_stored_is_a_try_too(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_deliveries, "MAX_RENDERED_BYTES", 5)
+    await house.open()
+    house.plan()
+
+    with pytest.raises(InvariantBroken):
+        await house.runner().deliver("inv-1-slack")
+
+    (row,) = house.store.look("select state, attempts, outcome from delivery")
+    assert row == {"state": "planned", "attempts": 1, "outcome": "the report could not be made"}
+    assert house.target()["retry_at"] is not None
 
 
 # ---- leaving

@@ -14,7 +14,7 @@ import psycopg
 
 from inquest.domain.budget import Spend
 from inquest.domain.canonical import digest_of
-from inquest.domain.delivery import DeliveryClaimed, DeliveryFailed, RevisionKind, Sent
+from inquest.domain.delivery import Address, DeliveryClaimed, DeliveryFailed, RevisionKind, Sent
 from inquest.domain.effect import EffectKind, Receipt, Reservation
 from inquest.domain.event import RunFailed, RunStarted, TurnCommitted
 from inquest.domain.report import Report
@@ -189,13 +189,12 @@ class ToyDestination:
         self.name = name
         self._world = world
 
-    def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
+    def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes:
         return f"{report.investigation_id} {report.kind} r{report.revision}".encode()
 
-    async def send(
-        self, rendered: bytes, *, marker: str, reference: str | None, timeout_s: float
-    ) -> Sent | DeliveryFailed:
+    async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:
         await self._world.reach("before_send")
+        marker, reference = address.marker, address.reference
         known = reference if reference is not None else RandomIds().new()
         if reference is None:
             await self._ask("insert into public.toy_message (marker, reference, body) values (%s, %s, %s)",
@@ -206,9 +205,9 @@ class ToyDestination:
         await self._world.reach("after_send")
         return Sent(reference=known)
 
-    async def find(self, *, marker: str, timeout_s: float) -> Sent | DeliveryFailed | None:
+    async def find(self, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed | None:
         await self._world.reach("find")
-        found = await self._ask("select reference from public.toy_message where marker = %s", marker)
+        found = await self._ask("select reference from public.toy_message where marker = %s", address.marker)
         return Sent(reference=found[0][0]) if found else None
 
     async def _ask(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:

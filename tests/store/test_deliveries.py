@@ -10,7 +10,16 @@ import pytest
 from inquest.destinations.shared.bundle import MAX_EVIDENCE_BYTES, pack
 from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
-from inquest.domain.delivery import Absent, DeliveryClaimed, GivenUp, Postponed, Sent, Uncertain, Unknowable
+from inquest.domain.delivery import (
+    Absent,
+    DeliveryClaimed,
+    GivenUp,
+    Postponed,
+    Sent,
+    Uncertain,
+    Unknowable,
+    Unsaid,
+)
 from inquest.errors import FenceLost, InvariantBroken
 from inquest.store import deliveries
 from inquest.store.deliveries import PostgresDeliveries
@@ -98,8 +107,9 @@ async def test_a_claim_says_what_to_send_where(sending: Sending) -> None:
     sending.plan("received")
     claimed = await sending.claim()
     assert (claimed.workspace, claimed.destination, claimed.episode_id) == ("acme", "folder", "episode-1")
+    assert claimed.planned_at == sending.row()["planned_at"]
     assert (claimed.revision, claimed.kind, claimed.step) == (1, "received", "send")
-    assert (claimed.reference, claimed.thread_root, claimed.attempts) == (None, None, 0)
+    assert (claimed.reference, claimed.thread, claimed.attempts) == (None, None, 0)
     assert claimed.marker == "inv-1/r1"
 
 
@@ -134,20 +144,16 @@ async def test_a_sent_revision_keeps_the_reference_for_the_next_one(sending: Sen
     await sending.sent("ref-1")
     sending.plan("report")
     claimed = await sending.claim()
-    assert (claimed.revision, claimed.reference, claimed.thread_root) == (2, "ref-1", "ref-1")
+    assert (claimed.revision, claimed.reference, claimed.thread) == (2, "ref-1", None)
 
 
-async def test_the_thread_root_of_an_episode_is_its_first_message_for_ever(sending: Sending) -> None:
+async def test_a_revision_of_which_nothing_is_said_is_superseded_and_the_next_one_goes(sending: Sending) -> None:
     sending.plan("received")
-    await sending.sent("ref-1")
-    await sending.store.open(opening("inv-2", parent_id="inv-1"))
-    sending.store.add_target("inv-2")
-    sending.plan("received", name="inv-2")
-    rerun = await sending.claim(target="inv-2-folder")
-    assert (rerun.reference, rerun.thread_root) == (None, "ref-1")
-    await sending.deliveries.reserve(rerun, b"again", send_for=SEND_FOR)
-    await sending.deliveries.end(rerun, Sent(reference="ref-2"))
-    assert sending.store.look("select reference from thread_root") == [{"reference": "ref-1"}]
+    await sending.deliveries.end(await sending.claim(), Unsaid())
+    assert sending.states() == {1: "superseded"}
+    assert not await sending.due()
+    sending.plan("report")
+    assert (await sending.claim()).revision == 2
 
 
 # ---- refusals

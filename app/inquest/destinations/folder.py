@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import Field
 
 from inquest.destinations.shared.bundle import EVIDENCE, MANIFEST, folder_files, pack, unpack
-from inquest.domain.delivery import DeliveryFailed, Sent
+from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.domain.report import Report
 from inquest.domain.value import Value
 from inquest.errors import ConfigurationError
@@ -79,20 +79,13 @@ class FolderDestination:
         self._signer = signer
         self._link_hosts = link_hosts
 
-    def render(self, report: Report, contents: Mapping[str, bytes]) -> bytes:
+    def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes:  # noqa: ARG002  # no thread
         """Give the archive of the revision's files."""
         return pack(folder_files(report, contents, self._link_hosts, self._signer))
 
-    async def send(
-        self,
-        rendered: bytes,
-        *,
-        marker: str,
-        reference: str | None,  # noqa: ARG002  # no revision edits another
-        timeout_s: float,
-    ) -> Sent | DeliveryFailed:
-        """Write the folder that `marker` names, unless the same report is already there."""
-        place = _MARKER.match(marker)
+    async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:
+        """Write the folder that the marker names, unless the same report is already there. No revision edits another."""
+        place = _MARKER.match(address.marker)
         if place is None:
             return DeliveryFailed(reason="the marker names no revision", retry=False)
         must_end_at = time.monotonic() + timeout_s
@@ -100,12 +93,12 @@ class FolderDestination:
 
     async def find(
         self,
+        address: Address,
         *,
-        marker: str,
         timeout_s: float,  # noqa: ARG002  # one look at a local folder
     ) -> Sent | DeliveryFailed | None:
-        """Look whether the folder of `marker` is there: it appears whole or not at all."""
-        place = _MARKER.match(marker)
+        """Look whether the folder of the marker is there: it appears whole or not at all."""
+        place = _MARKER.match(address.marker)
         if place is None:
             return DeliveryFailed(reason="the marker names no revision", retry=False)
         return await asyncio.to_thread(self._look, place["id"], f"r{place['revision']}")

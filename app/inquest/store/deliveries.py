@@ -1,4 +1,7 @@
-"""What is to be sent where, on Postgres. The rules are the SQL functions of `migrations/sql/0008_delivery.sql`."""
+"""What is to be sent where, on Postgres. The rules are the SQL functions of `migrations/sql/0008_delivery.sql`.
+
+Threads are in `0013_threads.sql`.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,12 @@ from inquest.domain.delivery import (
     Postponed,
     RevisionKind,
     Sent,
+    Thread,
     Uncertain,
     Unknowable,
+    Unsaid,
 )
+from inquest.domain.investigation import Origin
 from inquest.errors import InvariantBroken
 from inquest.store.database import Database
 from inquest.store.rules import check_text
@@ -74,7 +80,9 @@ class PostgresDeliveries:
             step=row.step,
             attempts=row.attempts,
             reference=row.reference,
-            thread_root=row.thread_root,
+            thread=None if row.thread_root is None else Thread(reference=row.thread_root, own=row.thread_is_own),
+            origin=Origin(**row.origin) if row.origin else None,
+            planned_at=row.planned_at,
         )
 
     async def reserve(self, claimed: DeliveryClaimed, rendered: bytes, *, send_for: timedelta) -> None:
@@ -127,7 +135,7 @@ def _ending(ending: Ending) -> dict[str, object]:
         case GivenUp() | Unknowable():
             check_text("the reason of a delivery", ending.reason)
             return {"ending": ending.ending, "reason": ending.reason, "reference": None, "wait_ms": 0}
-        case Absent():
+        case Absent() | Unsaid():
             return {"ending": ending.ending, "reason": "", "reference": None, "wait_ms": 0}
         case unknown:
             assert_never(unknown)
