@@ -1,0 +1,107 @@
+"""What the first tutorial tells its reader to write and to type works: its own files and commands, run.
+
+Two things differ from what a reader does: the ports are free ones, and the sampling is quicker, so that nobody
+waits five minutes for a history.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.docs.pages import ROOT, blocks
+from tests.e2e.servers import Running, free_port, needs_servers, running, until_ready
+from tests.waiting import until
+
+PAGE = ROOT / "docs/tutorials/first-report.md"
+PORTS = ("9090", "9093", "9109", "8417")
+QUICKER = (
+    ("scrape_interval: 5s", "scrape_interval: 1s"),
+    ("evaluation_interval: 5s", "evaluation_interval: 1s"),
+    ("[1m]", "[15s]"),
+    ("for: 15s", "for: 2s"),
+    ("group_wait: 5s", "group_wait: 1s"),
+    ("group_interval: 1m", "group_interval: 5s"),
+)
+PROGRAMS = ("shop", "prometheus", "alertmanager", "inquest")
+HISTORY_SAMPLES = 25
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def lesson(tmp_path: Path) -> Callable[[str], str]:
+    """Give the code of the page by its title, as this run has it."""
+    said = {block.title: block.text for block in blocks(PAGE) if block.title}
+    instead = {port: str(free_port()) for port in PORTS}
+
+    def code(title: str) -> str:
+        text = said[title]
+        for old, new in QUICKER:
+            text = text.replace(old, new)
+        text = re.sub(rf"\b({'|'.join(PORTS)})\b", lambda found: instead[found[1]], text)
+        text = text.replace(".venv/bin/python", sys.executable)
+        text = text.replace(".venv/bin/inquest", f"{sys.executable} -m inquest")
+        return re.sub(r"\blesson\b", str(tmp_path / "lesson"), text)
+
+    return code
+
+
+def type_in(command: str) -> None:
+    subprocess.run(["sh", "-euc", command], cwd=ROOT, check=True, timeout=60)
+
+
+@contextmanager
+def in_terminals(lesson: Callable[[str], str], folder: Path) -> Iterator[dict[str, Running]]:
+    """Run the four programs, each as its block says; what is Inquest's port by default is said to it."""
+    environment = {"INQUEST_PORT": lesson("lesson/alertmanager.yml").split("127.0.0.1:")[1].split("/")[0]}
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(running(name, ["sh", "-c", f"exec env {lesson(name)}"], folder, environment))
+            for name in PROGRAMS
+        }
+
+
+@pytest.mark.e2e
+@needs_servers
+async def test_the_first_tutorial_leads_to_its_report_and_its_resolved_revision(
+    lesson: Callable[[str], str], tmp_path: Path
+) -> None:
+    type_in(lesson("prepare"))
+    for title in (block.title for block in blocks(PAGE) if block.title.startswith("lesson/")):
+        (tmp_path / title).write_text(lesson(title), encoding="utf-8")
+    reports = tmp_path / "lesson/reports"
+    with in_terminals(lesson, tmp_path) as programs:
+        prometheus = _url(lesson("lesson/inquest.yaml"))
+        until_ready(f"{prometheus}/-/ready", programs["prometheus"])
+        until_ready(f"{_url(lesson('lesson/alertmanager.yml'))}/readyz", programs["inquest"])
+        await until(lambda: _samples(prometheus) >= HISTORY_SAMPLES, patience_s=PATIENCE_S)
+
+        type_in(lesson("break"))
+        await until(lambda: _said(reports, "r2").startswith("# Incident report"), patience_s=PATIENCE_S)
+        assert "**Cause found**" in _said(reports, "r2")
+        assert "`resource.connection_pool_exhausted`" in _said(reports, "r2")
+
+        type_in(lesson("repair"))
+        await until(lambda: _said(reports, "r3").startswith("**Resolved**"), patience_s=PATIENCE_S)
+
+
+def _url(text: str) -> str:
+    (found,) = re.findall(r"url: (http://127\.0\.0\.1:\d+)", text)
+    return str(found)
+
+
+def _samples(prometheus: str) -> float:
+    asked = {"query": "count_over_time(checkout_db_pool_connections_in_use[5m])"}
+    found = httpx2.get(f"{prometheus}/api/v1/query", params=asked, timeout=5, trust_env=False).json()["data"]["result"]
+    return float(found[0]["value"][1]) if found else 0
+
+
+def _said(reports: Path, revision: str) -> str:
+    return "".join(path.read_text("utf-8") for path in reports.glob(f"*/{revision}/report.md"))
