@@ -134,7 +134,8 @@ create index investigation_queued on investigation (workspace, severity_rank des
   where status = 'queued';
 create index investigation_running on investigation (workspace) where status = 'running';
 create index investigation_of_episode on investigation (episode_id);
-create index investigation_admitted on investigation (workspace, intake, admitted_at desc) where intake <> '';
+create index investigation_admitted on investigation (workspace, intake, severity_rank, admitted_at desc)
+  where intake <> '';
 create index investigation_listing on investigation (workspace, created_at desc, investigation_id desc);
 
 create table event (

@@ -166,7 +166,7 @@ begin
     if cardinality(v_new) > 0 then
       select o_words, o_begun, o_joined into v_words, v_begun, v_joined
         from take_new(p_rules, v_new, p_receipt_id, p_sender, v_now);
-      perform grow_episodes(v_joined, v_now);
+      perform grow_episodes(p_rules, v_joined, v_now);
     end if;
   end if;
   v_changed := v_resolving || v_again || array(select jsonb_object_keys(v_joined));

@@ -160,28 +160,52 @@ begin
       from episode x where x.episode_id = g.episode_id limit 1) e;
 end $$;
 
-create function grow_episodes(p_joined jsonb, p_now timestamptz) returns void language plpgsql as $$
+create function grow_episodes(p_rules intake_rules, p_joined jsonb, p_now timestamptz) returns void
+language plpgsql as $$
 -- Say that members joined living episodes: severity moves up, for a queued investigation too (so that a
 -- critical member does not wait as a warning), and `members` is planned.
 declare
   v_joined record;
-  v_investigation record;
+  v_investigation investigation;
 begin
   for v_joined in select key as episode_id, value::int as severity_rank from jsonb_each_text(p_joined) order by key loop
     update episode set severity_rank = v_joined.severity_rank
       where episode_id = v_joined.episode_id and severity_rank < v_joined.severity_rank;
     if found then
       for v_investigation in
-        select investigation_id, status from investigation
+        select * from investigation
         where episode_id = v_joined.episode_id for no key update skip locked -- who holds it is claiming it
       loop
-        update investigation set severity_rank = greatest(severity_rank, v_joined.severity_rank)
-          where investigation_id = v_investigation.investigation_id
-            and v_investigation.status in ('deferred', 'queued');
+        perform raise_severity(p_rules, v_investigation, v_joined.severity_rank, p_now);
       end loop;
     end if;
     perform plan_for_episode(v_joined.episode_id, 'members', p_now);
   end loop;
+end $$;
+
+create function raise_severity(p_rules intake_rules, p_of investigation, p_rank int, p_now timestamptz) returns void
+language plpgsql as $$
+-- Let an investigation that has not begun wait by a higher severity. One that max_new_per_hour deferred takes the
+-- slot that this severity has, if it comes sooner; the sweep queues it then.
+declare
+  v_rules intake_rules := p_rules;
+  v_slot timestamptz;
+  v_midnight timestamptz;
+begin
+  if p_of.status not in ('deferred', 'queued') or p_of.severity_rank >= p_rank then
+    return;
+  end if;
+  update investigation set severity_rank = p_rank where investigation_id = p_of.investigation_id;
+  if p_of.status = 'deferred' and p_of.defer_reason = 'max_new_per_hour' and p_of.intake <> '' then
+    v_rules.intake := p_of.intake; -- a member may come by another intake than the first did
+    v_slot := (admission_times(v_rules, p_now, array[p_rank]))[1];
+    v_midnight := daily_ceiling(p_rules, p_now);
+    if greatest(v_slot, v_midnight) < p_of.not_before then
+      update investigation set not_before = greatest(v_slot, v_midnight), admitted_at = greatest(v_slot, v_midnight),
+          defer_reason = case when v_midnight > v_slot then 'daily_usd' else defer_reason end
+        where investigation_id = p_of.investigation_id;
+    end if;
+  end if;
 end $$;
 
 create function take_heartbeats(p_rules intake_rules, p_members posted[], p_now timestamptz) returns void

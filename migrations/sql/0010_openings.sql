@@ -1,25 +1,40 @@
 -- Which members begin an episode, when its investigation may start, and what begins with it.
 
-create function admission_times(p_rules intake_rules, p_now timestamptz, p_count int) returns timestamptz[]
+create function highest_severity_rank() returns int language sql immutable as $$ -- as in domain/alert.py
+  select 4
+$$;
+
+create function admission_times(p_rules intake_rules, p_now timestamptz, p_ranks int[]) returns timestamptz[]
 language plpgsql as $$
--- When the next `p_count` investigations of the intake may start, at most max_new_per_hour in any hour: each
--- an hour after the one that came max_new_per_hour before it, or now. Reads at most that many rows.
+-- When the next investigations of the intake, of these severities, may start. Of each severity, and of those
+-- above it, at most max_new_per_hour in any hour: one starts an hour after the one that came max_new_per_hour
+-- before it, or now. What is less severe takes no slot from it: a critical alert does not wait behind warnings.
+-- Reads at most max_new_per_hour rows of each severity.
 declare
-  v_taken timestamptz[];
-  v_times timestamptz[] := '{}';
+  v_taken timestamptz[] := '{}';
+  v_times timestamptz[] := array_fill(null::timestamptz, array[cardinality(p_ranks)]);
+  v_rank int := greatest(highest_severity_rank(), (select max(r) from unnest(p_ranks) r));
+  v_at int;
 begin
-  v_taken := array(
-    select admitted_at from (
-      select admitted_at from investigation
-      where workspace = p_rules.workspace and intake = p_rules.intake and intake <> ''
-        and admitted_at > p_now - interval '1 hour'
-        and not (status = 'cancelled' and started_at is null)
-      order by admitted_at desc limit p_rules.max_new_per_hour) latest
-    order by admitted_at);
-  for i in 1 .. p_count loop
-    v_times := v_times || case when cardinality(v_taken) < p_rules.max_new_per_hour then p_now
-      else greatest(p_now, v_taken[cardinality(v_taken) - p_rules.max_new_per_hour + 1] + interval '1 hour') end;
-    v_taken := v_taken || v_times[i];
+  while v_rank >= (select min(r) from unnest(p_ranks) r) loop
+    v_taken := array(
+      select t from (
+        select t from unnest(v_taken || array(
+          select admitted_at from investigation
+          where workspace = p_rules.workspace and intake = p_rules.intake and intake <> ''
+            and severity_rank = v_rank and admitted_at > p_now - interval '1 hour'
+            and not (status = 'cancelled' and started_at is null)
+          order by admitted_at desc limit p_rules.max_new_per_hour)) t
+        order by t desc limit p_rules.max_new_per_hour) latest
+      order by t);
+    for v_at in select at from unnest(p_ranks) with ordinality u (severity_rank, at)
+      where u.severity_rank = v_rank order by at
+    loop
+      v_times[v_at] := case when cardinality(v_taken) < p_rules.max_new_per_hour then p_now
+        else greatest(p_now, v_taken[cardinality(v_taken) - p_rules.max_new_per_hour + 1] + interval '1 hour') end;
+      v_taken := v_taken || v_times[v_at];
+    end loop;
+    v_rank := v_rank - 1;
   end loop;
   return v_times;
 end $$;
@@ -76,7 +91,8 @@ begin
           where a.episode_id = v_group.episode_id and a.status = 'firing')), null, '')::opening;
     end if;
   end loop;
-  v_times := admission_times(p_rules, p_now, cardinality(v_openings));
+  v_times := admission_times(p_rules, p_now, array(
+    select o.severity_rank from unnest(v_openings) with ordinality o order by o.ordinality));
   for i in 1 .. cardinality(v_openings) loop
     if v_midnight is not null or v_times[i] > p_now then
       v_openings[i].not_before := greatest(v_midnight, v_times[i]);

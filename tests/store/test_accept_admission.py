@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from inquest.domain.alert import Alert
+from inquest.domain.alert import SEVERITY_RANKS, Alert
 from inquest.domain.intake import DailyCeilings
 from tests.store.door import Door, arrival, counts, firing, intake, resolved
 
@@ -86,6 +86,58 @@ async def test_what_ended_before_it_began_frees_its_slot(door: Door) -> None:
     door.pass_time(HOUR)
 
     assert await door.post(group("d"), group("e"), into=TWO_AN_HOUR) == {"opened": 2}
+
+
+async def test_a_critical_alert_never_waits_behind_flapping_warnings(door: Door) -> None:
+    await door.post(*(group(str(n)) for n in range(4)), into=TWO_AN_HOUR)
+
+    assert await door.post(firing(service="db", severity="critical"), into=TWO_AN_HOUR) == {"opened": 1}
+
+
+async def test_of_one_post_the_most_severe_take_the_slots(door: Door) -> None:
+    flood = [firing(service=str(n), severity="info" if n % 2 else "critical") for n in range(6)]
+    await door.post(*flood, into=TWO_AN_HOUR)
+
+    rows = door.rows(
+        "select severity_rank as rank, round(extract(epoch from coalesce(not_before, created_at) - created_at) / 3600)"
+        "::int as wait from investigation order by severity_rank desc, admitted_at"
+    )
+    assert [(row["rank"], row["wait"]) for row in rows] == [(4, 0), (4, 0), (4, 1), (1, 1), (1, 2), (1, 2)]
+
+
+async def test_the_hourly_limit_holds_among_the_critical_and_counts_for_what_is_less_severe(door: Door) -> None:
+    await door.post(*(firing(service=str(n), severity="critical") for n in range(2)), into=TWO_AN_HOUR)
+
+    assert await door.post(firing(service="x", severity="critical"), into=TWO_AN_HOUR) == {"deferred": 1}
+    assert await door.post(group("y"), into=TWO_AN_HOUR) == {"deferred": 1}
+
+
+async def test_a_deferred_one_that_becomes_critical_takes_the_slot_of_a_critical_one(door: Door) -> None:
+    await door.post(*(group(str(n)) for n in range(6)), into=TWO_AN_HOUR)
+    (last,) = door.column("select service from investigation order by admitted_at desc, investigation_id desc limit 1")
+
+    await door.post(firing(service=last, pod="x", severity="critical"), into=TWO_AN_HOUR)
+
+    row = door.row(
+        "select severity_rank, not_before <= clock_timestamp() as is_due, not_before = admitted_at as is_its_slot"
+        " from investigation where service = %s", last
+    )  # fmt: skip
+    assert row == {"severity_rank": 4, "is_due": True, "is_its_slot": True}
+
+
+async def test_a_deferred_one_that_becomes_more_severe_waits_behind_those_as_severe(door: Door) -> None:
+    await door.post(group("a"), group("b"), group("c"), into=TWO_AN_HOUR)
+    (late,) = door.column("select service from investigation where status = 'deferred'")
+    await door.post(*(firing(service=f"db{n}", severity="critical") for n in range(4)), into=TWO_AN_HOUR)
+    (before,) = door.column("select not_before from investigation where service = %s", late)
+
+    await door.post(firing(service=late, pod="x", severity="critical"), into=TWO_AN_HOUR)
+
+    assert door.column("select not_before from investigation where service = %s", late) == [before]
+
+
+def test_the_store_knows_the_highest_severity(door: Door) -> None:
+    assert door.column("select highest_severity_rank()") == [max(SEVERITY_RANKS.values())]
 
 
 async def test_a_deferred_episode_takes_members_and_repeats_as_any_other(door: Door) -> None:
