@@ -9,7 +9,7 @@ import pytest
 
 from inquest.bootstrap.sources import CONNECTORS
 from inquest.configuration.sections import IntakeSection, IntegrationSection
-from inquest.domain.intake import BasicAuth, BearerAuth, NoAuth
+from inquest.domain.intake import BasicAuth, BearerAuth, HeaderAuth, NoAuth
 from inquest.errors import ConfigurationError
 from inquest.sources import SOURCES
 from tests.bootstrap.files import OPEN_INTAKE, build, file_of, prometheus
@@ -145,20 +145,44 @@ def test_an_empty_secret_opens_no_intake(tmp_path: Path, monkeypatch: pytest.Mon
     assert line.startswith("workspaces.default.intakes.am")
 
 
-def test_a_header_token_needs_its_header_and_opens_no_intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_token_needs_its_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", TOKEN)
     headerless = {"profile": "p", "token_env": "SECRET"}
-    text = file_of(
-        intakes={"am": {"type": "alertmanager", "auth": {"token_env": "SECRET", "header": "X-Token"}}},
-        integrations={"p": prometheus()},
-    )
+    text = file_of(intakes={"dd": {"type": "datadog", "auth": {"token_env": "SECRET"}}})
 
     assert refused(of_integration(credential=headerless), tmp_path) == [
         "workspaces.default.integrations.p.credential.header: name the header that carries the token, such as PRIVATE-TOKEN"
     ]
     assert refused(text, tmp_path) == [
-        "workspaces.default.intakes.am: auth: an intake takes bearer_* or basic_*, no header token"
+        "workspaces.default.intakes.dd.auth.header: name the header that carries the token, such as PRIVATE-TOKEN"
     ]
+
+
+async def test_a_header_token_opens_an_intake_and_is_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", TOKEN)
+    auth = {"header": "X-Inquest-Token", "token_env": "SECRET"}
+
+    workspace = build(file_of(intakes={"dd": {"type": "datadog", "auth": auth}}), tmp_path)["default"]
+
+    given = workspace.intakes[0].auth
+    assert isinstance(given, HeaderAuth)
+    assert (given.header, given.tokens[0].get_secret_value()) == ("X-Inquest-Token", TOKEN)
+    assert TOKEN not in workspace.redactor.text(f"it said {TOKEN} here")
+    await workspace.aclose()
+
+
+@pytest.mark.parametrize(("header", "value"), [("X-Token", " "), ("X Token", "t"), ("X-Token:", "t"), ("", "t")])
+def test_a_header_that_cannot_be_sent_or_is_empty_opens_no_intake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: str, value: str
+) -> None:
+    monkeypatch.setenv("SECRET", value)
+    text = file_of(intakes={"dd": {"type": "datadog", "auth": {"header": header, "token_env": "SECRET"}}})
+
+    (line,) = refused(text, tmp_path)
+
+    assert line.startswith("workspaces.default.intakes.dd")
 
 
 # ---- what a vendor does not take

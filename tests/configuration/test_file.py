@@ -45,7 +45,7 @@ def test_a_small_file_takes_the_defaults_of_the_rest() -> None:
         (("quiet_for: 90s", "quite_for: 90s"), "f.yaml:8: workspaces.default.intakes.am.quite_for: unknown key; did you mean quiet_for?"),
         (("quiet_for: 90s", "quiet_for: soon"), "f.yaml:8: workspaces.default.intakes.am.quiet_for: 'soon' is no duration: write a whole number and ms, s, m, h or d, as in 15m"),
         (("bearer_env: TOKEN", "bearer: hunter2"), "f.yaml:7: workspaces.default.intakes.am.auth.bearer: a secret is never written here: use bearer_env or bearer_file"),
-        (("auth: {bearer_env: TOKEN}", "group_by: [a]"), "f.yaml:5: workspaces.default.intakes.am: an intake needs auth (bearer_env, bearer_file or basic_*), or insecure_without_auth: true on loopback"),
+        (("auth: {bearer_env: TOKEN}", "group_by: [a]"), "f.yaml:5: workspaces.default.intakes.am: an intake needs auth (bearer_*, basic_*, or token_* with a header), or insecure_without_auth: true on loopback"),
         (("version: 1", "version: 2"), "f.yaml:1: version: Input should be 1"),
         (("quiet_for: 90s", "type: alertmanager"), "f.yaml:8: the key 'type' is here twice"),
         (("quiet_for: 90s", "quiet_for: *x"), "f.yaml:8: aliases are not taken here"),

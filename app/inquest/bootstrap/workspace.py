@@ -23,9 +23,8 @@ from inquest.configuration.sections import (
 )
 from inquest.destinations.folder import FolderConfig, create_folder_destination
 from inquest.domain.budget import Limits
-from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, IntakeConfig, NoAuth
+from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, HeaderAuth, IntakeConfig, NoAuth
 from inquest.domain.service import Service
-from inquest.errors import ConfigurationError
 from inquest.models.litellm_model import ModelAccess
 from inquest.models.pricing import Price
 from inquest.ports import Clock, Connector, Destination
@@ -196,9 +195,8 @@ def _auth(given: Credential) -> Auth:
             return BasicAuth(username=username, passwords=(password,))
         case Anonymous():
             return NoAuth()
-        case HeaderToken():
-            msg = "auth: an intake takes bearer_* or basic_*, no header token"
-            raise ConfigurationError(msg)
+        case HeaderToken(header=header, token=token):
+            return HeaderAuth(header=header, tokens=(token,))
         case unknown:
             assert_never(unknown)
 

@@ -95,7 +95,7 @@ class Credential(Section):
 class IntakeSection(Section):
     """A named, authenticated way in: POST /v1/alerts/NAME."""
 
-    type: Literal["alertmanager"]
+    type: Literal["alertmanager", "datadog"]
     auth: Credential = Credential()
     insecure_without_auth: bool = False
     """Only on a loopback address: take posts from anybody."""
@@ -109,7 +109,8 @@ class IntakeSection(Section):
     def _authenticated(self) -> Self:
         if not self.auth.is_given and not self.insecure_without_auth:
             msg = (
-                "an intake needs auth (bearer_env, bearer_file or basic_*), or insecure_without_auth: true on loopback"
+                "an intake needs auth (bearer_*, basic_*, or token_* with a header), "
+                "or insecure_without_auth: true on loopback"
             )
             raise ValueError(msg)
         return self

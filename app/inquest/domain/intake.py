@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
@@ -27,6 +28,9 @@ MAX_NEW_PER_HOUR = 10_000
 """The most that `max_new_per_hour` may be set to: accept reads as many rows."""
 MAX_WARNINGS = 20
 """Warnings kept of one post; the last says how many more there were."""
+
+
+_HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}\Z")
 
 
 class NoAuth(Value):
@@ -60,13 +64,32 @@ class BasicAuth(Value):
         return self
 
 
+class HeaderAuth(Value):
+    """A secret in a header of its own, for senders that sign nothing and set headers. Any of these opens the door.
+
+    `header` is a name of RFC 9110 (5.1), whose case does not matter.
+    """
+
+    kind: Literal["header"] = "header"
+    header: str
+    tokens: tuple[SecretStr, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _is_secret(self) -> Self:
+        if not _HEADER_NAME.match(self.header):
+            msg = "auth.header: write the name of a header, such as X-Inquest-Token"
+            raise ValueError(msg)
+        _refuse_empty(self.tokens)
+        return self
+
+
 def _refuse_empty(secrets: Sequence[SecretStr]) -> None:
     if any(not secret.get_secret_value().strip() for secret in secrets):
         msg = "an empty secret would let anybody in"
         raise ValueError(msg)
 
 
-Auth = Annotated[NoAuth | BearerAuth | BasicAuth, Field(discriminator="kind")]
+Auth = Annotated[NoAuth | BearerAuth | BasicAuth | HeaderAuth, Field(discriminator="kind")]
 
 
 class IntakeConfig(Value):

@@ -1,9 +1,10 @@
 """Payload bytes to alerts: one pure file a vendor."""
 
-from inquest.sources import alertmanager
+from inquest.sources import alertmanager, datadog
 from inquest.sources.shared.source import Source
 
 SOURCES: dict[str, Source] = {
     "alertmanager": alertmanager,
+    "datadog": datadog,
 }
 """Every source by its type in configuration."""

@@ -24,6 +24,9 @@ TEST_NOTIFICATIONS = frozenset({"InquestTest"})
 """Alert names that say "this is a test": the one that `inquest send-sample` and the how-to use. Closed."""
 
 MESSAGE_ANNOTATIONS = ("description", "message", "summary")
+MEASURE_ANNOTATIONS = ("status", "query", "metric")
+"""What an alert says was measured, where that is no expression of a connected source (Datadog): it stands before
+the message, whose end an investigator may not see."""
 LINK_ANNOTATIONS = ("runbook_url", "runbook", "dashboard_url", "dashboard")
 MAX_MESSAGE_CHARS = 2_000
 MAX_LINKS = 10
@@ -68,7 +71,9 @@ def _window(episode: Episode, now: datetime) -> IncidentWindow:
 
 def _message(alert: Alert) -> str:
     texts = [alert.annotations[name] for name in MESSAGE_ANNOTATIONS if alert.annotations.get(name)]
-    message = texts[0] if texts else ""
+    measured = {name: alert.annotations.get(name, "") for name in MEASURE_ANNOTATIONS}
+    lines = [f"{name}: {text}" for name, text in measured.items() if text and text not in texts[:1]]
+    message = "\n".join([*lines, *texts[:1]])
     if len(message) <= MAX_MESSAGE_CHARS:
         return message
     return f"{message[:MAX_MESSAGE_CHARS]} [cut: {len(message)} characters in all]"

@@ -1,4 +1,4 @@
-"""Credentials in the Authorization header, compared in constant time over bytes."""
+"""Credentials in headers, compared in constant time over bytes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import hmac
 from collections.abc import Iterable
 from typing import assert_never
 
-from inquest.domain.intake import Auth, BasicAuth, BearerAuth, NoAuth
+from inquest.domain.intake import Auth, BasicAuth, BearerAuth, HeaderAuth, NoAuth
 from inquest.errors import Unauthorized
 from inquest.sources.shared.source import Headers
 
 
 def check_authorization(headers: Headers, keys: Auth) -> None:
-    """Let the request pass when its Authorization header holds one of `keys`. Raises Unauthorized.
+    """Let the request pass when its Authorization header, or the one that `keys` names, holds one of them.
+
+    Raises Unauthorized.
 
     Every key is compared, so that the time says nothing about which one came close.
     """
@@ -27,6 +29,9 @@ def check_authorization(headers: Headers, keys: Auth) -> None:
         case BasicAuth(username=username, passwords=passwords):
             given = _decoded(_credentials(headers, "basic"))
             expected = (f"{username}:{password.get_secret_value()}".encode() for password in passwords)
+        case HeaderAuth(header=header, tokens=tokens):
+            given = only(headers, header.lower()).strip(" \t").encode("latin-1", "replace")
+            expected = (token.get_secret_value().encode() for token in tokens)
         case _:
             assert_never(keys)
     matches = [hmac.compare_digest(given, key) for key in expected]

@@ -62,7 +62,19 @@ METRICS_ALERT: tuple[Opening, ...] = (
     Opening("loki_query", "baseline", "error lines before it, to know which ones are new", _error_lines),
 )
 
-OPENINGS: dict[str, tuple[Opening, ...]] = {"alertmanager": METRICS_ALERT}
+ELSEWHERE_MEASURED: tuple[Opening, ...] = (
+    Opening("prometheus_alerts", "incident", "what else fires now", _all),
+    Opening("gitlab_deployments", "incident", "what was deployed before the trouble began", _all),
+    Opening("gitlab_merge_requests", "incident", "what was merged before the trouble began", _all),
+    Opening(
+        "loki_query", "incident", "error lines of the service that the tags name, during the incident", _error_lines
+    ),
+    Opening("loki_query", "baseline", "error lines before it, to know which ones are new", _error_lines),
+)
+"""For an alert whose own signal no connected source holds, and whose expression is no PromQL: neither it nor a rule
+behind it is asked for."""
+
+OPENINGS: dict[str, tuple[Opening, ...]] = {"alertmanager": METRICS_ALERT, "datadog": ELSEWHERE_MEASURED}
 """By alert source. A source that is not here opens as a metrics alert does."""
 
 
