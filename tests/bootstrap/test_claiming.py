@@ -11,18 +11,23 @@ from typing_extensions import override
 
 from inquest.bootstrap import claiming
 from inquest.bootstrap.reporting import Reporting
-from inquest.domain.event import RunStarted, RunSucceeded, StageCommitted
+from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
+from inquest.domain.event import RunFailed, RunStarted, RunSucceeded, StageCommitted
 from inquest.domain.investigation import Diagnosed
 from inquest.domain.transcript import ModelRequest, Reply, SystemText
-from inquest.errors import NotFound
+from inquest.errors import NotFound, ReplayMismatch
 from inquest.models.scripted import Line, ScriptedModel
+from inquest.ports import Claimed
 from inquest.runtime import pipeline
+from inquest.runtime.ends import ATTEMPTS_USED_UP, NOTHING_REBUILT
 from inquest.runtime.replay import replay
+from inquest.runtime.unreadable import REASON
 from inquest.store.journal import PostgresJournal
 from inquest.store.lease import ClaimLimits
 from inquest.store.sweep import PostgresSweep
 from tests.bootstrap.installations import Installation
 from tests.loop_host import reply
+from tests.store.builders import NOON
 from tests.store.door import Door
 
 MODEL = {"names": ["openai/first"], "context_window_tokens": 100_000}
@@ -189,3 +194,87 @@ async def test_a_source_is_known_as_failing_in_the_workspace_whose_it_is(door: D
     assert held.kit.health == {"prometheus": "failing"}
     for connector in held.kit.connectors:
         await connector.aclose()
+
+
+async def begun(installation: Installation) -> Claimed:
+    """Let one owner begin, and give the claim of the next."""
+    claimed = await installation.claim()
+    held = await installation.claiming()._open(claimed, installation.guard(claimed))
+    await pipeline.begin(held.acts, held.kit, held.opened)
+    return await installation.claim()
+
+
+async def test_a_journal_that_cannot_be_loaded_ends_failed_and_its_report_says_so(door: Door, tmp_path: Path) -> None:
+    installation = Installation(door, tmp_path)
+    opened = await installation.open()
+    claimed = await begun(installation)
+    door.rows("set session_replication_role = replica")
+    door.rows("update event set body = body || '\\x20' where seq = 1")
+    door.rows("update investigation set spend = '{\"usd_micros\": 7}'")
+
+    await installation.claiming().conclude_failed(claimed, installation.guard(claimed))
+
+    assert installation.value("select status from investigation") == "failed"
+    assert installation.value("select (spend ->> 'usd_micros')::int from investigation") == 7
+    (note,) = door.column("select note from delivery where kind = 'failed'")
+    assert note == REASON
+    reporting = Reporting(door.database)
+    assert REASON in (await reporting.form("default", opened, "md")).decode()
+    built = await reporting.build(failed_revision(opened))
+    assert (built.report.note, built.report.terminal_digest, built.contents) == (REASON, None, {})
+    assert built.report.spend.usd_micros == 7
+    assert built.report.ended_at is not None
+
+
+async def test_a_journal_that_was_changed_after_a_success_has_no_report(door: Door, tmp_path: Path) -> None:
+    installation = Installation(door, tmp_path)
+    opened = await installation.open()
+    await installation.run()
+    door.rows("set session_replication_role = replica")
+    door.rows("update event set body = body || '\\x20' where seq = 1")
+
+    with pytest.raises(ReplayMismatch):
+        await Reporting(door.database).form("default", opened, "md")
+
+
+async def test_one_whose_prompts_are_gone_ends_failed_with_the_evidence_so_far(door: Door, tmp_path: Path) -> None:
+    installation, opened, _ = await begun_with_a_model(door, tmp_path)
+    started = (await installation.events(opened))[0].body
+    assert isinstance(started, RunStarted)
+    door.rows("set session_replication_role = replica")
+    door.rows("delete from content where digest = any (%s)", list(started.prompts.values()))
+    claimed = await installation.claim()
+
+    with pytest.raises(NotFound):
+        await installation.claiming().run(claimed, installation.guard(claimed))
+    await installation.claiming().conclude_failed(claimed, installation.guard(claimed))
+
+    last = (await installation.events(opened))[-1].body
+    assert isinstance(last, RunFailed)
+    assert (last.reason, last.projection_digest == NOTHING_REBUILT) == (ATTEMPTS_USED_UP, False)
+    assert "every attempt ended by an error" in (await Reporting(door.database).form("default", opened, "md")).decode()
+
+
+def failed_revision(investigation_id: str) -> DeliveryClaimed:
+    return DeliveryClaimed(
+        fence=DeliveryFence(target_id="t", owner_id="owner-1", generation=1),
+        investigation_id=investigation_id, episode_id="e", workspace="default", destination="reports", revision=2,
+        kind=RevisionKind.FAILED, note=REASON, step="send", attempts=0, reference=None, planned_at=NOON,
+    )  # fmt: skip
+
+
+async def test_an_earlier_journal_that_cannot_be_read_costs_a_report_only_its_cause(door: Door, tmp_path: Path) -> None:
+    installation = Installation(door, tmp_path)
+    earlier = await installation.open("Earlier")
+    await installation.run()
+    opened = await installation.open()
+    await installation.run()
+    door.rows("update episode set previous_episode_id = (select episode_id from investigation where"
+              " investigation_id = %s) where episode_id = (select episode_id from investigation where"
+              " investigation_id = %s)", earlier, opened)  # fmt: skip
+    door.rows("set session_replication_role = replica")
+    door.rows("update event set body = body || '\\x20' where seq = 1 and investigation_id = %s", earlier)
+
+    built = await Reporting(door.database).build(failed_revision(opened))
+
+    assert [(one.investigation_id, one.root_cause) for one in built.report.earlier] == [(earlier, "")]

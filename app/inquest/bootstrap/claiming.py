@@ -11,7 +11,7 @@ from inquest.domain.budget import Limits
 from inquest.domain.event import EpisodeChanged, RunStarted
 from inquest.domain.investigation import Origin
 from inquest.domain.transcript import ModelRequest, Reply
-from inquest.errors import ConfigurationError, InvariantBroken, ModelError
+from inquest.errors import ConfigurationError, InvariantBroken, ModelError, NotFound, ReplayMismatch
 from inquest.investigators.analyst import ANALYST, Analyst
 from inquest.investigators.with_model import PROMPTS, ModelInvestigator
 from inquest.models.litellm_model import LitellmModel, create
@@ -24,6 +24,7 @@ from inquest.runtime.keys import InstallationKey
 from inquest.runtime.kit import Opened, RunKit
 from inquest.runtime.lease import LeaseGuard
 from inquest.runtime.terms import Terms
+from inquest.runtime.unreadable import end_unreadable
 from inquest.stages.fold import fold
 from inquest.stages.tools import bound_tools
 from inquest.store.alerts import PostgresAlerts
@@ -56,17 +57,34 @@ class Claiming:
         await pipeline.run(claim.acts, claim.kit, claim.opened)
 
     async def conclude_failed(self, claimed: Claimed, guard: LeaseGuard) -> None:
-        """End one whose attempts are used up."""
-        claim = await self._open(claimed, guard)
-        await conclude_failed(claim.acts, claim.kit, claim.opened)
+        """End one whose attempts are used up, whatever is wrong with what it recorded."""
+        workspace = self._workspace(claimed)
+        try:
+            acts = await self._acts(claimed, guard)
+        except ReplayMismatch as found:
+            await end_unreadable(PostgresJournal(self.database, workspace.name), claimed, found, self.metrics)
+            return
+        try:
+            chosen = await self._investigator(acts, workspace)
+        except NotFound:  # the prompts of its start are gone: nobody is asked any more
+            chosen = _analyst(workspace)
+        kit = self._kit(acts, claimed, workspace, chosen)
+        await conclude_failed(acts, kit, self._opening(claimed, workspace.name))
 
     async def _open(self, claimed: Claimed, guard: LeaseGuard) -> _Claim:
-        workspace = self.workspaces[claimed.identity.workspace_id]  # claims are limited to these
+        workspace = self._workspace(claimed)
+        acts = await self._acts(claimed, guard)
+        kit = self._kit(acts, claimed, workspace, await self._investigator(acts, workspace))
+        return _Claim(acts, kit, self._opening(claimed, workspace.name))
+
+    def _workspace(self, claimed: Claimed) -> Workspace:
+        return self.workspaces[claimed.identity.workspace_id]  # claims are limited to these
+
+    async def _acts(self, claimed: Claimed, guard: LeaseGuard) -> ClaimedActs:
+        workspace = self._workspace(claimed)
         journal = PostgresJournal(self.database, workspace.name)
         chronicle = await journal.load(claimed.fence.investigation_id)
-        acts = ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
-        kit = await self._kit(acts, claimed, workspace)
-        return _Claim(acts, kit, self._opening(claimed, workspace.name))
+        return ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
 
     def _terms(self, claimed: Claimed, guard: LeaseGuard, workspace: Workspace) -> Terms:
         return Terms(
@@ -78,8 +96,7 @@ class Claiming:
             metrics=self.metrics,
         )
 
-    async def _kit(self, acts: ClaimedActs, claimed: Claimed, workspace: Workspace) -> RunKit:
-        chosen = await self._investigator(acts, workspace)
+    def _kit(self, acts: ClaimedActs, claimed: Claimed, workspace: Workspace, chosen: _Chosen) -> RunKit:
         return RunKit(
             connectors=workspace.connectors,
             catalogue=workspace.catalogue,
@@ -101,7 +118,7 @@ class Claiming:
         started = _started(acts.chronicle)
         names = started.models if started is not None else (workspace.model.names if workspace.model else (ANALYST,))
         if names == (ANALYST,):
-            return _Chosen(Analyst(), {}, workspace.limits, _costs_nothing)
+            return _analyst(workspace)
         model = self.models.get(workspace.name, _NO_MODEL)
         if started is None:
             prompts = {name: _prompt(name) for name in PROMPTS}
@@ -135,6 +152,10 @@ class _Chosen:
     prompts: Mapping[str, bytes]
     limits: Limits
     count_tokens: Callable[[ModelRequest], int]
+
+
+def _analyst(workspace: Workspace) -> _Chosen:
+    return _Chosen(Analyst(), {}, workspace.limits, _costs_nothing)
 
 
 def _costs_nothing(_: ModelRequest) -> int:

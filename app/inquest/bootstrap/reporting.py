@@ -10,13 +10,15 @@ from inquest.bootstrap.workspace import Workspace
 from inquest.destinations.shared.bundle import folder_files
 from inquest.domain.delivery import DeliveryClaimed, RevisionKind
 from inquest.domain.event import RunCancelled, RunFailed, RunStarted, RunSucceeded
+from inquest.domain.investigation import Status
 from inquest.domain.report import EarlierEpisode
-from inquest.errors import NotFound
+from inquest.errors import NotFound, ReplayMismatch
 from inquest.ports import Chronicle, Signer
 from inquest.runtime.delivery import Built
 from inquest.runtime.ends import NOTHING_REBUILT
 from inquest.runtime.recording import Ended, recorded_end, report_inputs
 from inquest.runtime.replay import contents_wanted, rebuild
+from inquest.runtime.unreadable import REASON
 from inquest.stages.report import UNREVISED, EpisodeNow, ReportInputs, build_report, evidence_contents
 from inquest.store.alerts import PostgresAlerts
 from inquest.store.database import Database
@@ -49,8 +51,7 @@ class Reporting:
 
         Raises NotFound for one that goes on, and for noise: there is no report of it.
         """
-        chronicle = await PostgresJournal(self.database, workspace).load(investigation_id)
-        kind, note = _closing_kind(chronicle)
+        kind, note = await self._closing_kind(workspace, investigation_id)
         built = await self._build(workspace, investigation_id, UNREVISED, kind, note)
         return await asyncio.to_thread(folder_files, built.report, built.contents, frozenset(), self.signer)
 
@@ -58,11 +59,29 @@ class Reporting:
         self, workspace: str, investigation_id: str, revision: int, kind: RevisionKind, note: str
     ) -> Built:
         journal = PostgresJournal(self.database, workspace)
-        chronicle = await journal.load(investigation_id)
         now = await self._episode_now(workspace, investigation_id)
-        inputs = await self._inputs(journal, chronicle, workspace)
+        try:
+            inputs = await self._inputs(journal, await journal.load(investigation_id), workspace)
+        except ReplayMismatch as found:
+            inputs = await self._bare(workspace, investigation_id, found)
         report = await asyncio.to_thread(build_report, inputs, now, revision=revision, kind=kind, note=note)
         return Built(report=report, contents=await journal.content(evidence_contents(report)))
+
+    async def _closing_kind(self, workspace: str, investigation_id: str) -> tuple[RevisionKind, str]:
+        try:
+            return _closing_kind(await PostgresJournal(self.database, workspace).load(investigation_id))
+        except ReplayMismatch as found:
+            await self._bare(workspace, investigation_id, found)
+            return RevisionKind.FAILED, REASON
+
+    async def _bare(self, workspace: str, investigation_id: str, found: ReplayMismatch) -> ReportInputs:
+        """Give what the row says of one that failed because its journal cannot be loaded; raise `found` for another."""
+        row = await PostgresInvestigations(self.database, workspace).get(investigation_id)
+        if row.status is not Status.FAILED:
+            raise found
+        return ReportInputs(
+            investigation_id=investigation_id, workspace=workspace, spend=row.spend, ended_at=row.ended_at
+        )
 
     async def _inputs(self, journal: PostgresJournal, chronicle: Chronicle, workspace: str) -> ReportInputs:
         ended, ended_at = recorded_end(chronicle)
@@ -90,7 +109,7 @@ class Reporting:
             return ()
         try:
             row = await PostgresInvestigations(self.database, workspace).get(previous_id)
-            chronicle = await PostgresJournal(self.database, workspace).load(previous_id)
+            cause = await self._recorded_cause(workspace, previous_id)
         except NotFound:
             return ()  # it was deleted: this one's report goes out without it
         return (
@@ -98,9 +117,16 @@ class Reporting:
                 investigation_id=previous_id,
                 opened_at=row.created_at,
                 verdict=row.verdict,
-                root_cause=_cause(chronicle),
+                root_cause=cause,
             ),
         )
+
+    async def _recorded_cause(self, workspace: str, investigation_id: str) -> str:
+        """Give the root cause that an investigation found; "" where it has none, or it cannot be read any more."""
+        try:
+            return _cause(await PostgresJournal(self.database, workspace).load(investigation_id))
+        except ReplayMismatch:
+            return ""
 
 
 def _is_unreadable(ended: Ended | None) -> bool:
