@@ -255,13 +255,35 @@ def test_the_window_is_litellms_or_the_configured_one() -> None:
         create(ModelAccess(names=("openai/nobody",)))
 
 
-@pytest.mark.parametrize("names", [("openai/nobody",), ("anthropic/claude-sonnet-4-5", "openai/nobody")])
+@pytest.mark.parametrize("names", [("openai/nobody",), ("openai/gpt-4o", "openai/nobody")])
 def test_a_model_of_unknown_price_is_refused_for_no_ceiling_in_dollars_would_hold(names: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match=r"model\.price: litellm does not know what openai/nobody costs"):
         create(ModelAccess(names=names, context_window_tokens=8_000))
 
     free = ModelAccess(names=names, context_window_tokens=8_000, price=Price(input_usd=0.0, output_usd=0.0))
     assert create(free).window_tokens() == 8_000
+
+
+async def test_a_model_that_hangs_leaves_the_next_one_its_share_of_the_time() -> None:
+    def answer(seen: Seen) -> Act:
+        return Hang() if json.loads(seen.body)["model"] == "first" else completion({"content": "from the second"})
+
+    async with loopback(answer) as fake:
+        reply = await complete(fake, ask(models=("first", "second")), names=("first", "second"), timeout_s=2)
+
+    assert reply.content == "from the second"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("bedrock/anthropic.claude-3-haiku-20240307-v1:0",), "base_url: say where"),
+        (("openai/gpt-4o", "anthropic/claude-sonnet-4-5"), "one key must not go to all"),
+    ],
+)
+def test_no_key_goes_to_a_host_or_provider_that_nobody_has_named(names: tuple[str, ...], told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        create(ModelAccess(names=names, api_key=SecretStr(KEY)))
 
 
 def test_tokens_are_counted_with_a_margin() -> None:

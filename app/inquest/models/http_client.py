@@ -14,6 +14,17 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """One answer of a model, inflated or not: far above any legal reply, far below what hurts."""
 CONNECT_TIMEOUT_S = 10.0
 MAX_CONNECTIONS = 32
+PROVIDER_HOSTS = {
+    "anthropic": "api.anthropic.com",
+    "deepseek": "api.deepseek.com",
+    "gemini": "generativelanguage.googleapis.com",
+    "groq": "api.groq.com",
+    "mistral": "api.mistral.ai",
+    "openai": "api.openai.com",
+    "openrouter": "openrouter.ai",
+    "xai": "api.x.ai",
+}
+"""Where a provider is asked when no base_url is configured: no other host is ever connected to."""
 
 
 class _CappedStream(httpx.AsyncByteStream):
@@ -35,16 +46,16 @@ class _CappedStream(httpx.AsyncByteStream):
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """Sends to `host` only (any host when None: then the SDK's own table of providers decides)."""
+    """Sends to `host` (with its port, where it has one) only."""
 
-    def __init__(self, host: str | None) -> None:
+    def __init__(self, host: str) -> None:
         limits = httpx.Limits(max_connections=MAX_CONNECTIONS)
         self._inner = httpx.AsyncHTTPTransport(retries=0, limits=limits, trust_env=False)
         self._host = host
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if self._host is not None and request.url.netloc.decode() != self._host:
+        if request.url.netloc.decode() != self._host:
             raise model_error(ModelFailure.BAD_REQUEST)
         # An identity body: what is counted is what is parsed.
         request.headers["accept-encoding"] = "identity"
@@ -58,11 +69,10 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def pinned_client(base_url: str | None) -> httpx.AsyncClient:
+def pinned_client(base_url: str) -> httpx.AsyncClient:
     """Give the client for one process; the SDK adds its own total timeout, which we bound again outside."""
-    host = httpx.URL(base_url).netloc.decode() if base_url else None
     return httpx.AsyncClient(
-        transport=PinnedTransport(host),
+        transport=PinnedTransport(httpx.URL(base_url).netloc.decode()),
         follow_redirects=False,
         trust_env=False,
         timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),

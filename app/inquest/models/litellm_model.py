@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from pydantic import SecretStr
 from inquest.domain.transcript import ModelRequest, Reply
 from inquest.errors import ConfigurationError, ModelError
 from inquest.models.failures import classify, model_error, parse_retry_after
-from inquest.models.http_client import pinned_client
+from inquest.models.http_client import PROVIDER_HOSTS, pinned_client
 from inquest.models.pricing import Price, cost_usd_micros
 from inquest.models.wire_format import read_reply, to_parameters
 from inquest.ports import ModelFailure
@@ -74,19 +75,23 @@ class LitellmModel:
     _pinned: list[httpx.AsyncClient] = field(default_factory=list, repr=False)
 
     async def complete(self, request: ModelRequest, *, timeout_s: float) -> Reply:
-        """Ask the models of `request` in order until one answers. Raises the last one's ModelError."""
+        """Ask the models of `request` in order until one answers. Raises the last one's ModelError.
+
+        One that hangs takes its share of the time, not that of the models after it.
+        """
         last: ModelError = model_error(ModelFailure.BAD_REQUEST)
-        try:
-            async with asyncio.timeout(timeout_s):
-                for name in request.models:
-                    try:
-                        return await self._ask(name, request, timeout_s)
-                    except ModelError as error:
-                        if error.kind not in TRY_NEXT:
-                            raise
-                        last = error
-        except TimeoutError:
-            raise model_error(ModelFailure.TIMEOUT) from None
+        ends_at = time.monotonic() + timeout_s
+        for number, name in enumerate(request.models):
+            share_s = (ends_at - time.monotonic()) / (len(request.models) - number)
+            try:
+                async with asyncio.timeout(share_s):
+                    return await self._ask(name, request, share_s)
+            except TimeoutError:
+                last = model_error(ModelFailure.TIMEOUT)
+            except ModelError as error:
+                if error.kind not in TRY_NEXT:
+                    raise
+                last = error
         raise last
 
     async def _ask(self, name: str, request: ModelRequest, timeout_s: float) -> Reply:
@@ -119,7 +124,7 @@ class LitellmModel:
         """Give the pinned client in the wrapping that the adapter of `route` takes."""
         provider = str(self._litellm.get_llm_provider(route)[1])
         if provider not in self._clients:
-            pinned = pinned_client(self.access.base_url)
+            pinned = pinned_client(self.access.base_url or f"https://{PROVIDER_HOSTS[provider]}")
             self._pinned.append(pinned)
             if provider in self._litellm.openai_compatible_providers or provider in {"openai", "custom_openai"}:
                 openai = importlib.import_module("openai")
@@ -132,6 +137,20 @@ class LitellmModel:
                 wrapped.client = pinned
                 self._clients[provider] = wrapped
         return self._clients[provider]
+
+    def check_providers(self) -> None:
+        """Raise ConfigurationError where requests would go to a host that nobody has named, or a key to two providers."""
+        if self.access.base_url is not None:
+            return
+        providers = {name: str(self._litellm.get_llm_provider(self._route(name))[1]) for name in self.access.names}
+        for name, provider in providers.items():
+            if provider not in PROVIDER_HOSTS:
+                known = ", ".join(sorted(PROVIDER_HOSTS))
+                msg = f"model.base_url: say where {name} is asked; without it only {known} are"
+                raise ConfigurationError(msg)
+        if len(set(providers.values())) > 1:
+            msg = "model.names: they are of several providers, and one key must not go to all; give a base_url, or one provider"
+            raise ConfigurationError(msg)
 
     def count_tokens(self, request: ModelRequest) -> int:
         """Over-estimate the input tokens of `request`: the tokenizer's count plus a margin."""
@@ -199,6 +218,7 @@ def create(access: ModelAccess) -> LitellmModel:
         msg = "model.base_url: must be http:// or https://"
         raise ConfigurationError(msg)
     model = LitellmModel(access, load())
+    model.check_providers()
     model.window_tokens()
     for name in access.names:
         model.check_price(name)
