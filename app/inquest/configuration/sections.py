@@ -125,6 +125,18 @@ class Pins(Section):
     tenant: str = ""
 
 
+KEYS_OF_TYPES: dict[str, tuple[str, ...]] = {
+    "mandatory_matchers": ("prometheus", "loki"),
+    "scrape_interval": ("prometheus",),
+    "org_id": ("loki",),
+    "datasource": ("loki",),
+    "max_scan_bytes": ("loki",),
+    "projects": ("gitlab",),
+    "environments": ("gitlab",),
+}
+"""Which types of integration read a key that not all do."""
+
+
 class IntegrationSection(Section):
     """A configured connection to a source of evidence."""
 
@@ -148,6 +160,15 @@ class IntegrationSection(Section):
     """GitLab: the projects that may be read, by path."""
     environments: tuple[str, ...] = ()
     """GitLab: when not empty, only deployments to these are read."""
+
+    @model_validator(mode="after")
+    def _keys_have_an_effect(self) -> Self:
+        """Refuse a key that this type does not read: whoever writes it counts on it."""
+        for key in sorted(self.model_fields_set & KEYS_OF_TYPES.keys()):
+            if self.type not in KEYS_OF_TYPES[key]:
+                msg = f"{key} has no effect on a {self.type} integration; it is for {' and '.join(KEYS_OF_TYPES[key])}"
+                raise ValueError(msg)
+        return self
 
 
 class KubernetesWorkload(Section):
