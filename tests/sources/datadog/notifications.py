@@ -56,7 +56,7 @@ def filled(values: dict[str, str], *, escaped: bool = True) -> bytes:
         text = values.get(found[1], found[0])
         return json.dumps(text)[1:-1] if escaped else text
 
-    return VARIABLE.sub(value, TEMPLATE).encode()
+    return VARIABLE.sub(value, TEMPLATE).encode("utf-8", "surrogatepass")
 
 
 def alert_of(body: bytes) -> Alert:
