@@ -1,4 +1,4 @@
-"""Taking a post in: keys for its members, one id for its receipt, at most two tries."""
+"""Taking a post in: keys for its members, secrets masked, one id for its receipt, at most two tries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from inquest.domain.intake import Accepted, Arrival, Keyed, keyed
 from inquest.errors import StoreUnavailable
 from inquest.ports import Ids, Intake
+from inquest.runtime.masking import FORMATS_ONLY, masked_members, masked_post
+from inquest.wire.redaction import Redactor
 
 ACCEPT_TIMEOUT_S = 8.0
 """Both tries together. Senders of alerts give up after 10 s (Alertmanager, GitLab)."""
@@ -19,13 +21,15 @@ _unfinished: set[asyncio.Task[Accepted]] = set()
 """Posts whose senders were told to come again, and that are still being taken in."""
 
 
-async def accept(arrival: Arrival, *, intake: Intake, ids: Ids) -> Accepted:
+async def accept(arrival: Arrival, *, intake: Intake, ids: Ids, redactor: Redactor = FORMATS_ONLY) -> Accepted:
     """Take `arrival` in and give what came of it, after the commit.
+
+    `redactor` knows the configured secrets of the workspace: a sender may repeat one.
 
     Raises StoreUnavailable when it is not taken in after two tries, or after ACCEPT_TIMEOUT_S. In the latter
     case the work goes on: a post too large for the sender's patience is then found there when it comes again.
     """
-    arrival, members = await _keyed(arrival)
+    arrival, members = await _keyed(arrival, redactor)
     task = asyncio.create_task(_take_in(arrival, members, intake, ids.new()))
     _unfinished.add(task)
     task.add_done_callback(_finish)
@@ -53,12 +57,16 @@ def _finish(task: asyncio.Task[Accepted]) -> None:
         task.exception()
 
 
-async def _keyed(arrival: Arrival) -> tuple[Arrival, Sequence[Keyed]]:
+async def _keyed(arrival: Arrival, redactor: Redactor) -> tuple[Arrival, Sequence[Keyed]]:
     if len(arrival.post.alerts) > MANY_ALERTS:
-        members, warnings = await asyncio.to_thread(keyed, arrival.post, arrival.intake)
-    else:
-        members, warnings = keyed(arrival.post, arrival.intake)
+        return await asyncio.to_thread(_named_and_masked, arrival, redactor)
+    return _named_and_masked(arrival, redactor)
+
+
+def _named_and_masked(arrival: Arrival, redactor: Redactor) -> tuple[Arrival, Sequence[Keyed]]:
+    """Name the members by what was sent, then mask it."""
+    members, warnings = keyed(arrival.post, arrival.intake)
+    post = masked_post(arrival.post, redactor)
     if warnings:
-        post = arrival.post.but(parse_warnings=(*arrival.post.parse_warnings, *warnings))
-        arrival = arrival.but(post=post)
-    return arrival, members
+        post = post.but(parse_warnings=(*post.parse_warnings, *warnings))
+    return arrival.but(post=post), masked_members(members, redactor)

@@ -124,7 +124,9 @@ async def _take_in(process: Process, asked: _Asked, telling: Teller) -> str:
         body_digest=digest_of(asked.given.raw),
         remote="cli",
     )
-    accepted = await accept(arrival, intake=PostgresIntake(process.database), ids=RandomIds())
+    accepted = await accept(
+        arrival, intake=PostgresIntake(process.database), ids=RandomIds(), redactor=asked.workspace.redactor
+    )
     words = words_of({str(word): count for word, count in accepted.counts.items()})
     if not accepted.investigations:
         msg = f"{asked.given.name}: opens no investigation: {words}"

@@ -24,8 +24,10 @@ from inquest.entrypoints.http.bodies import Buffers, BuffersFull, SlowBody
 from inquest.errors import InquestError, NotFound, StoreUnavailable
 from inquest.ports import Ids, Intake
 from inquest.runtime.intake import accept
+from inquest.runtime.masking import FORMATS_ONLY
 from inquest.sources.shared.source import Headers, Source
 from inquest.telemetry import Metrics, log
+from inquest.wire.redaction import Redactor
 
 
 class DoorLimits(Value):
@@ -47,7 +49,7 @@ class DoorLimits(Value):
 
 @dataclass(frozen=True)
 class Door:
-    """What the route needs. `ceilings` are by workspace, `intakes` by name."""
+    """What the route needs. `ceilings` and `redactors` are by workspace, `intakes` by name."""
 
     intakes: Mapping[str, IntakeConfig]
     sources: Mapping[str, Source]
@@ -55,6 +57,7 @@ class Door:
     ids: Ids
     metrics: Metrics
     ceilings: Mapping[str, DailyCeilings] = field(default_factory=dict)
+    redactors: Mapping[str, Redactor] = field(default_factory=dict)
     limits: DoorLimits = field(default_factory=DoorLimits)
 
 
@@ -187,7 +190,8 @@ class _Taking:
 
     async def _commit(self, arrival: Arrival) -> Response:
         with self._door.metrics.accept_seconds.time():
-            accepted = await accept(arrival, intake=self._door.intake, ids=self._door.ids)
+            redactor = self._door.redactors.get(arrival.intake.workspace, FORMATS_ONLY)
+            accepted = await accept(arrival, intake=self._door.intake, ids=self._door.ids, redactor=redactor)
         self._note(arrival, accepted)
         return JSONResponse(accepted.model_dump(mode="json", exclude={"outcomes"}), status_code=202)
 

@@ -45,6 +45,7 @@ def build_app(process: Process) -> FastAPI:
                 ids=RandomIds(),
                 metrics=process.metrics,
                 ceilings={name: one.ceilings for name, one in process.workspaces.items()},
+                redactors={name: one.redactor for name, one in process.workspaces.items()},
             ),
             readers={
                 name: Reader(
