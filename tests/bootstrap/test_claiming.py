@@ -28,7 +28,7 @@ from inquest.store.sweep import PostgresSweep
 from tests.bootstrap.installations import Installation
 from tests.loop_host import reply
 from tests.store.builders import NOON
-from tests.store.door import Door
+from tests.store.door import Door, firing, resolved
 
 MODEL = {"names": ["openai/first"], "context_window_tokens": 100_000}
 
@@ -125,10 +125,7 @@ async def test_a_run_whose_model_is_no_longer_configured_ends_degraded(door: Doo
 
 async def test_a_run_that_the_analyst_began_stays_the_analysts(door: Door, tmp_path: Path) -> None:
     opened = await Installation(door, tmp_path).open()
-    yesterday = Installation(door, tmp_path)
-    claimed = await yesterday.claim()
-    held = await yesterday.claiming()._open(claimed, yesterday.guard(claimed))
-    await pipeline.begin(held.acts, held.kit, held.opened)
+    await held_by(Installation(door, tmp_path))
     today, model = Installation(door, tmp_path, model=MODEL), said()
 
     await today.run({"default": model})
@@ -198,10 +195,16 @@ async def test_a_source_is_known_as_failing_in_the_workspace_whose_it_is(door: D
 
 async def begun(installation: Installation) -> Claimed:
     """Let one owner begin, and give the claim of the next."""
+    await held_by(installation)
+    return await installation.claim()
+
+
+async def held_by(installation: Installation) -> claiming._Claim:
+    """Let an owner begin, and give what it holds."""
     claimed = await installation.claim()
     held = await installation.claiming()._open(claimed, installation.guard(claimed))
     await pipeline.begin(held.acts, held.kit, held.opened)
-    return await installation.claim()
+    return held
 
 
 async def test_a_journal_that_cannot_be_loaded_ends_failed_and_its_report_says_so(door: Door, tmp_path: Path) -> None:
@@ -278,3 +281,20 @@ async def test_an_earlier_journal_that_cannot_be_read_costs_a_report_only_its_ca
     built = await Reporting(door.database).build(failed_revision(opened))
 
     assert [(one.investigation_id, one.root_cause) for one in built.report.earlier] == [(earlier, "")]
+
+
+async def test_a_run_sees_the_members_that_stopped_and_those_that_fire_again(door: Door, tmp_path: Path) -> None:
+    installation = Installation(door, tmp_path)
+    (intake,) = installation.workspaces["default"].intakes
+    await door.post(*(firing(pod=pod) for pod in "ab"), into=intake)
+    held = await held_by(installation)
+    ids = {row["pod"]: row["alert_id"] for row in door.rows("select labels ->> 'pod' as pod, alert_id from alert")}
+    looks = []
+    for alerts in ([resolved(pod="a"), resolved(pod="b")], [firing(pod="a")]):
+        await door.post(*alerts, into=intake)
+        change = await held.kit.episode_changes()
+        assert change is not None
+        looks.append((sorted(change.resolved), change.fired_again))
+        await held.acts.append(change)
+
+    assert looks == [(sorted(ids.values()), ()), ([], (ids["a"],))]

@@ -85,6 +85,15 @@ def test_members_join_and_resolve_and_the_window_only_moves_forward() -> None:
     assert state.facts.window.baseline == window().baseline
 
 
+def test_a_member_that_fires_again_fires() -> None:
+    state = folded(
+        EpisodeChanged(resolved=("a-1",), window_end=at(40)), EpisodeChanged(fired_again=("a-1",), window_end=at(50))
+    )
+
+    (member,) = state.episode.members
+    assert (member.alert.status, member.alert.ends_at) == ("firing", None)
+
+
 def test_of_an_old_trouble_only_the_last_hour_moves() -> None:
     old = window().but(last_hour=Window(start=NOW + timedelta(days=8), end=NOW + timedelta(days=8, hours=1)))
     later = NOW + timedelta(days=8, hours=2)

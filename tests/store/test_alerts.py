@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from inquest.domain.alert import AlertStatus
+from inquest.domain.event import MAX_BATCH_BYTES, EpisodeChanged
 from inquest.errors import NotFound
+from inquest.store import alerts
 from inquest.store.alerts import MAX_LISTED_BYTES, MAX_LISTED_MEMBERS
 from tests.store.door import MORNING, Door, arrival, firing, intake, named, resolved
 
@@ -76,6 +78,33 @@ async def test_what_joined_stopped_and_fired_again_since_a_version_is_exactly_th
     third = await door.alerts.changes(first.episode_id, since=second.version)
     assert (third.joined, third.resolved, third.fired_again) == ((), (), (ids["a"],))
     assert (await door.alerts.changes(first.episode_id, since=third.version)).version == third.version
+
+
+async def test_of_those_that_stopped_or_fire_again_the_first_are_listed_and_the_rest_counted(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alerts, "MAX_LISTED_CHANGES", 3)
+    pods = "abcde"
+    investigation_id = await opened(door, *(firing(pod=pod, severity="info") for pod in pods))
+    await door.post(firing(pod="z", severity="critical"))
+    first = await door.alerts.episode_for(investigation_id)
+    ids = [member.alert_id for member in first.members]
+    quiet = [*(resolved(pod=pod, severity="info") for pod in pods), resolved(pod="z", severity="critical")]
+    await door.post(*quiet)
+
+    stopped = await door.alerts.changes(first.episode_id, since=first.version)
+    assert (stopped.resolved, stopped.unlisted_resolved) == (tuple(ids[:3]), 3)
+    await door.post(*(firing(pod=pod, severity="info") for pod in pods))
+    again = await door.alerts.changes(first.episode_id, since=stopped.version)
+    assert (again.resolved, again.unlisted_resolved) == ((), 0)
+    assert (again.fired_again, again.unlisted_fired_again) == (tuple(ids[:3]), 2)
+
+
+async def test_what_a_look_at_an_episode_lists_fits_one_batch_of_events() -> None:
+    ids = tuple(f"{n:032x}" for n in range(alerts.MAX_LISTED_CHANGES))
+    change = EpisodeChanged(resolved=ids, fired_again=ids, window_end=MORNING)
+
+    assert len(change.canonical()) + MAX_LISTED_BYTES < MAX_BATCH_BYTES * 3 / 4
 
 
 async def test_a_member_gone_silent_is_a_change(door: Door) -> None:

@@ -217,9 +217,12 @@ def episode_changes(
         return EpisodeChanged(
             joined=changes.joined,
             resolved=changes.resolved,
+            fired_again=changes.fired_again,
             window_end=clock.now(),
             episode_version=changes.version,
             unlisted_members=changes.unlisted,
+            unlisted_resolved=changes.unlisted_resolved,
+            unlisted_fired_again=changes.unlisted_fired_again,
         )
 
     return look

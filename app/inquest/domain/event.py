@@ -146,16 +146,19 @@ class StageCommitted(Value):
 
 
 class EpisodeChanged(Value):
-    """Members joined or left between turns; `window_end` moves the incident window forward."""
+    """Members joined, stopped or fired again between turns; `window_end` moves the incident window forward."""
 
     kind: Literal["episode_changed"] = "episode_changed"
     joined: tuple[Member, ...] = ()
     resolved: tuple[str, ...] = ()
+    fired_again: tuple[str, ...] = ()
     window_end: Instant
     episode_version: int = 0
     """Of the episode, as of this look: what the next one asks from. 0 where it is not known."""
     unlisted_members: int = 0
     """Joined members that are only counted."""
+    unlisted_resolved: int = 0
+    unlisted_fired_again: int = 0
 
 
 class TurnCommitted(Value):

@@ -188,8 +188,9 @@ class Changes(Value):
     """What an episode's members did since `since`; `version` is what to ask with next.
 
     `joined` are new members as they are now, `resolved` the ids of those that stopped firing since (one that
-    joined and stopped is in both), `fired_again` of those that fire once more. `unlisted` counts joined
-    members that are not listed, for their number or size.
+    joined and stopped is in both), `fired_again` of those that fire once more, in the order of members.
+    `unlisted` counts joined members that are not listed, for their number or size, and so do
+    `unlisted_resolved` and `unlisted_fired_again`.
     """
 
     since: int
@@ -198,6 +199,8 @@ class Changes(Value):
     resolved: tuple[str, ...] = ()
     fired_again: tuple[str, ...] = ()
     unlisted: int = 0
+    unlisted_resolved: int = 0
+    unlisted_fired_again: int = 0
 
 
 def keyed(post: Post, intake: IntakeConfig) -> tuple[tuple[Keyed, ...], tuple[str, ...]]:

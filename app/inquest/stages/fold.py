@@ -89,8 +89,11 @@ def _changed(state: Investigation, body: EpisodeChanged) -> Investigation:
 
 
 def _with_members(episode: Episode, body: EpisodeChanged) -> Episode:
-    resolved = frozenset(body.resolved)
-    kept = [_as_resolved(member) if member.alert_id in resolved else member for member in episode.members]
+    stands = {
+        **dict.fromkeys(body.resolved, AlertStatus.RESOLVED),
+        **dict.fromkeys(body.fired_again, AlertStatus.FIRING),
+    }
+    kept = [_as(member, stands.get(member.alert_id, member.alert.status)) for member in episode.members]
     known = {member.alert_id for member in kept}
     return episode.but(
         members=(*kept, *(member for member in body.joined if member.alert_id not in known)),
@@ -99,8 +102,9 @@ def _with_members(episode: Episode, body: EpisodeChanged) -> Episode:
     )
 
 
-def _as_resolved(member: Member) -> Member:
-    return member.but(alert=member.alert.but(status=AlertStatus.RESOLVED))
+def _as(member: Member, status: AlertStatus) -> Member:
+    ends_at = None if status is AlertStatus.FIRING else member.alert.ends_at
+    return member.but(alert=member.alert.but(status=status, ends_at=ends_at))
 
 
 def _moved(window: IncidentWindow, end: datetime) -> IncidentWindow:

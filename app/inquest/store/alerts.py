@@ -17,6 +17,8 @@ from inquest.store.database import Database
 MAX_LISTED_MEMBERS = 200
 MAX_LISTED_BYTES = 524_288
 """Members of an episode that are read, the opening ones first: half of what one batch of events may hold."""
+MAX_LISTED_CHANGES = 2_000
+"""Members that stopped, and as many that fire again, whose ids one look at the changes of an episode gives."""
 MAX_PAGE = 200
 """Rows of one page of a list."""
 
@@ -35,14 +37,21 @@ select * from (
 ) m where place = 1 or place <= %(most)s and bytes <= %(most_bytes)s order by place
 """
 _CHANGED = """
-select e.version, array(
-    select a.alert_id from inquest.alert a
-    where a.episode_id = e.episode_id and a.changed_version > %(since)s and a.status = 'resolved'
-    order by a.alert_id) as resolved, array(
-    select a.alert_id from inquest.alert a
-    where a.episode_id = e.episode_id and a.changed_version > %(since)s and a.status = 'firing'
-      and a.joined_version <= %(since)s
-    order by a.alert_id) as fired_again
+with changed as (
+  select a.alert_id, a.status, row_number() over w as place
+  from inquest.alert a
+  where a.episode_id = %(episode_id)s and a.changed_version > %(since)s
+    and (a.status = 'resolved' or a.joined_version <= %(since)s)
+  window w as (
+    partition by a.status order by a.joined_version, a.severity_rank desc, a.first_seen, a.fingerprint, a.starts_at)
+)
+select e.version,
+  array(select c.alert_id from changed c where c.status = 'resolved' and c.place <= %(most)s order by c.place)
+    as resolved,
+  array(select c.alert_id from changed c where c.status = 'firing' and c.place <= %(most)s order by c.place)
+    as fired_again,
+  (select count(*) from changed c where c.status = 'resolved' and c.place > %(most)s) as unlisted_resolved,
+  (select count(*) from changed c where c.status = 'firing' and c.place > %(most)s) as unlisted_fired_again
 from inquest.episode e where e.episode_id = %(episode_id)s
 """
 _STANDING = """
@@ -103,9 +112,11 @@ class PostgresAlerts:
     async def changes(self, episode_id: str, *, since: int) -> Changes:
         """Give what members did after the episode's version `since`. Exact: versions move in commit order.
 
+        Of those that stopped, and of those that fire again, MAX_LISTED_CHANGES are listed, the rest counted.
         Raises NotFound.
         """
-        row = await self._database.row(_CHANGED, {"episode_id": episode_id, "since": since})
+        parameters = {"episode_id": episode_id, "since": since, "most": MAX_LISTED_CHANGES}
+        row = await self._database.row(_CHANGED, parameters)
         if row is None:
             raise NotFound(f"episode {episode_id}")
         if row.version <= since:
@@ -118,6 +129,8 @@ class PostgresAlerts:
             resolved=tuple(row.resolved),
             fired_again=tuple(row.fired_again),
             unlisted=unlisted,
+            unlisted_resolved=row.unlisted_resolved,
+            unlisted_fired_again=row.unlisted_fired_again,
         )
 
     async def standing(self, episode_id: str) -> Standing:

@@ -171,7 +171,10 @@ async def test_a_model_that_fails_ends_degraded_with_the_evidence_so_far(kind: M
 
 async def test_members_that_join_between_turns_are_shown_and_move_the_window() -> None:
     other = episode().members[0].but(alert_id="a-9")
-    change = EpisodeChanged(joined=(other,), resolved=("a-1",), window_end=at(45))
+    change = EpisodeChanged(
+        joined=(other,), resolved=("a-1",), fired_again=("a-3",), window_end=at(45), unlisted_resolved=4,
+        unlisted_fired_again=1,
+    )  # fmt: skip
     pending = [change]
 
     async def changes() -> EpisodeChanged | None:
@@ -187,6 +190,7 @@ async def test_members_that_join_between_turns_are_shown_and_move_the_window() -
     assert state.investigation.facts is not None
     assert state.investigation.facts.window.incident.end == at(45)
     assert "The episode changed" in str(host.views[1].messages)
+    assert "5 resolved, 2 fire again" in str(host.views[1].messages)
     # The same words ask about a longer window now: this is a new call, and the next one is not.
     assert [query.time_range.end for query in host.tools[0].ran] == [at(30), at(45)]
     assert state.investigation.started_at == T0

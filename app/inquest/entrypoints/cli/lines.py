@@ -101,7 +101,9 @@ def _(body: BatchJoined) -> Said:
 
 @_said.register
 def _(body: EpisodeChanged) -> Said:
-    return "episode", f"{len(body.joined)} joined, {len(body.resolved)} resolved"
+    joined, resolved = len(body.joined) + body.unlisted_members, len(body.resolved) + body.unlisted_resolved
+    again = len(body.fired_again) + body.unlisted_fired_again
+    return "episode", f"{joined} joined, {resolved} resolved" + (f", {again} fire again" if again else "")
 
 
 @_said.register

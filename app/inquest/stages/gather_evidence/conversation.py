@@ -94,7 +94,10 @@ def _change_text(change: EpisodeChanged, boundary: str) -> str:
     names = ", ".join(member.alert.name for member in change.joined)
     joined = f"joined: {one_line(names, MAX_SAID_BYTES)}" if names else "none joined"
     more = f", and {change.unlisted_members} more" if change.unlisted_members else ""
-    said = fenced(f"{joined}{more}; {len(change.resolved)} resolved", boundary, "episode")
+    resolved = len(change.resolved) + change.unlisted_resolved
+    fired_again = len(change.fired_again) + change.unlisted_fired_again
+    again = f", {fired_again} fire again" if fired_again else ""
+    said = fenced(f"{joined}{more}; {resolved} resolved{again}", boundary, "episode")
     return f"The episode changed; the window now ends at {change.window_end.isoformat()}.\n{said}"
 
 
