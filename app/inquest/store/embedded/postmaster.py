@@ -18,6 +18,7 @@ from inquest.store.embedded.errors import EmbeddedPostgresError
 from inquest.store.embedded.layout import SOCKET_NAME
 
 _PROBE_TIMEOUT_S = 1.0
+_DYING_S = 5.0
 _STATUS_LINE = 8
 
 # Fast shutdown, immediate shutdown, kill; each with the seconds it gets before the next.
@@ -50,7 +51,7 @@ def find_running(data: Path) -> Postmaster | None:
         return None
     if _runs_on(written.pid, data):
         return written
-    if _answers(written.socket_dir):
+    if _answers_still(written.socket_dir):
         # Another container or pid namespace shares the folder. Starting a second server would ruin the data.
         raise EmbeddedPostgresError(
             f"a Postgres that this process cannot see (another container?) runs on {data}: stop it there first"
@@ -137,6 +138,19 @@ def _runs_on(pid: int, data: Path) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return program.endswith(b"/postgres") and os.fsencode(data) in arguments
+
+
+def _answers_still(socket_dir: str) -> bool:
+    """Tell whether the socket of a process that is gone goes on answering.
+
+    That of a server that was just killed does for a moment: until the kernel has taken its process apart.
+    """
+    deadline = Deadline(_DYING_S)
+    while _answers(socket_dir):
+        if not deadline.remaining_s():
+            return True
+        deadline.pause("a killed server's socket to close")
+    return False
 
 
 def _answers(socket_dir: str) -> bool:
