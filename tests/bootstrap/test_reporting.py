@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
 from inquest.bootstrap.reporting import Reporting
+from inquest.destinations.shared import bundle
+from inquest.destinations.shared.bundle import evidence_that_fits
 from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
 from inquest.store import alerts
+from inquest.store.content import PostgresContent
+from tests.incident import incident_shelf
 from tests.postgres import NewDatabase
+from tests.reports import whole_report
 from tests.store.builders import NOON
 from tests.store.door import Door, arrival, firing, resolved
 
@@ -28,6 +33,32 @@ def members_revision(investigation_id: str) -> DeliveryClaimed:
         investigation_id=investigation_id, episode_id="e", workspace="acme", destination="reports", revision=2,
         kind=RevisionKind.MEMBERS, note="", step="send", attempts=0, reference=None, planned_at=NOON,
     )  # fmt: skip
+
+
+async def test_of_the_evidence_only_what_fits_a_report_is_read_and_what_is_gone_costs_nothing_else(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = incident_shelf()
+    report = whole_report(shelf)
+    accepted = await door.take(arrival(firing()))
+    kept = evidence_that_fits(report)[1:]
+    content = PostgresContent(door.database, "acme")
+    await content.put(accepted.investigations[0].investigation_id, {digest: shelf.contents[digest] for digest in kept})
+    asked: list[object] = []
+    rows = door.database.rows
+
+    async def noted(statement: str, parameters: Mapping[str, object]) -> object:
+        asked.append(parameters["digests"])
+        return await rows(statement, parameters)
+
+    monkeypatch.setattr(door.database, "rows", noted)
+    monkeypatch.setattr(bundle, "MAX_EVIDENCE_FILES", 3)
+
+    read = await Reporting(database=door.database).evidence("acme", report)
+
+    assert asked == [list(evidence_that_fits(report))]
+    assert len(evidence_that_fits(report)) == 3
+    assert read == {digest: shelf.contents[digest] for digest in kept[:2]}
 
 
 async def test_an_episode_fires_while_a_member_does_that_is_only_counted(

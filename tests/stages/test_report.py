@@ -11,7 +11,7 @@ from inquest.domain.report import EvidenceLink, Report
 from inquest.errors import InvariantBroken
 from inquest.ports import Revision
 from inquest.stages.deliver import DeliverKit, bind, closing
-from inquest.stages.report import EpisodeNow, ReportInputs, build_report, evidence_contents
+from inquest.stages.report import EpisodeNow, ReportInputs, build_report
 from tests.builders import MODEL, alert, at, episode, investigation
 from tests.incident import incident_shelf
 from tests.reports import TERMINAL, episode_now, report_inputs
@@ -74,11 +74,6 @@ def test_a_report_names_who_concluded_where_that_was_not_the_model() -> None:
 def test_pages_without_an_address_are_no_links() -> None:
     inputs = INPUTS.but(links=(EvidenceLink(evidence="E1", url=""),))
     assert built(inputs=inputs).links == ()
-
-
-def test_the_contents_of_a_report_are_each_named_once() -> None:
-    digests = evidence_contents(built())
-    assert sorted(digests) == sorted(set(SHELF.contents))
 
 
 # ---- the last transaction --------------------------------------------------------------------------------

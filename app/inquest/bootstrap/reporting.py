@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inquest.bootstrap.workspace import Workspace
-from inquest.destinations.shared.bundle import folder_files
+from inquest.destinations.shared.bundle import evidence_that_fits, folder_files
 from inquest.domain.delivery import DeliveryClaimed, RevisionKind
 from inquest.domain.event import RunCancelled, RunFailed, RunStarted, RunSucceeded
 from inquest.domain.investigation import Status
-from inquest.domain.report import EarlierEpisode
+from inquest.domain.report import EarlierEpisode, Report
 from inquest.errors import NotFound, ReplayMismatch
 from inquest.ports import Chronicle, Signer
 from inquest.runtime.delivery import Built
@@ -19,8 +19,9 @@ from inquest.runtime.ends import NOTHING_REBUILT
 from inquest.runtime.recording import Ended, recorded_end, report_inputs
 from inquest.runtime.replay import contents_wanted, rebuild
 from inquest.runtime.unreadable import REASON
-from inquest.stages.report import UNREVISED, EpisodeNow, ReportInputs, build_report, evidence_contents
+from inquest.stages.report import UNREVISED, EpisodeNow, ReportInputs, build_report
 from inquest.store.alerts import PostgresAlerts
+from inquest.store.content import PostgresContent
 from inquest.store.database import Database
 from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
@@ -65,7 +66,11 @@ class Reporting:
         except ReplayMismatch as found:
             inputs = await self._bare(workspace, investigation_id, found)
         report = await asyncio.to_thread(build_report, inputs, now, revision=revision, kind=kind, note=note)
-        return Built(report=report, contents=await journal.content(evidence_contents(report)))
+        return Built(report=report, contents=await self.evidence(workspace, report))
+
+    async def evidence(self, workspace: str, report: Report) -> dict[str, bytes]:
+        """Read the contents that the forms of `report` show, as far as they fit and are there."""
+        return await PostgresContent(self.database, workspace).found(evidence_that_fits(report))
 
     async def _closing_kind(self, workspace: str, investigation_id: str) -> tuple[RevisionKind, str]:
         try:

@@ -6,7 +6,6 @@ model text that is not in the diagnosis.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 from inquest.domain.budget import Limits, Spend
@@ -113,8 +112,3 @@ def _models(state: Investigation | None) -> str:
     asked = ", ".join(state.models)
     author = "" if state.diagnosis is None else state.diagnosis.author
     return asked if not author or author in state.models else f"{asked} (concluded by {author})"
-
-
-def evidence_contents(report: Report) -> Sequence[str]:
-    """List the digests of the full contents that the forms of a report read, each once, in order."""
-    return tuple(dict.fromkeys(item.observation.digest for item in report.evidence))

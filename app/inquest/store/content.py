@@ -23,14 +23,19 @@ class PostgresContent:
 
     async def get(self, digests: Sequence[str]) -> dict[str, bytes]:
         """Read stored bytes, in the order asked. Raises NotFound naming the first digest that is missing."""
-        if not digests:
-            return {}
-        found = await self._database.rows(_GET, {"workspace": self._workspace, "digests": list(digests)})
-        stored = {row.digest: bytes(row.bytes) for row in found}
+        stored = await self.found(digests)
         for digest in digests:
             if digest not in stored:
                 raise NotFound(f"content {digest}")
-        return {digest: stored[digest] for digest in digests}
+        return stored
+
+    async def found(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Read those of the stored bytes that are there, in the order asked."""
+        if not digests:
+            return {}
+        rows = await self._database.rows(_GET, {"workspace": self._workspace, "digests": list(digests)})
+        stored = {row.digest: bytes(row.bytes) for row in rows}
+        return {digest: stored[digest] for digest in digests if digest in stored}
 
     async def put(self, investigation_id: str, contents: Mapping[str, bytes]) -> None:
         """Store bytes by their digests, kept as long as the investigation is. What is there already stays.

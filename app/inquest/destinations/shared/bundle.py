@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from inquest.destinations.shared.sheet import LeftOut, Sheet, written
 from inquest.domain.canonical import digest_of
+from inquest.domain.evidence import EvidenceItem
 from inquest.domain.report import MANIFEST_CONTEXT, Report
 from inquest.domain.value import Digest, Value
 from inquest.errors import InvariantBroken
@@ -81,6 +82,21 @@ def folder_files(
     return {**files, MANIFEST: _signed(manifest, signer).canonical()}
 
 
+def evidence_that_fits(report: Report) -> tuple[str, ...]:
+    """Name the contents that a report is built with: those that the diagnosis cites first, then in order of admission.
+
+    Each once, by the sizes that were recorded of them, while MAX_EVIDENCE_BYTES and MAX_EVIDENCE_FILES last.
+    """
+    chosen: dict[str, None] = {}
+    room = MAX_EVIDENCE_BYTES
+    for item in _cited_first(report):
+        size = item.observation.truncation.original_bytes
+        if item.observation.digest not in chosen and size <= room and len(chosen) < MAX_EVIDENCE_FILES:
+            chosen[item.observation.digest] = None
+            room -= size
+    return tuple(chosen)
+
+
 def evidence_file(digest: str) -> str:
     """Name the file of a content."""
     return f"{EVIDENCE}/{digest.removeprefix('sha256:')}.json"
@@ -129,25 +145,29 @@ def _signed(manifest: Manifest, signer: Signer | None) -> Manifest:
 
 
 def _fitting(report: Report, contents: Mapping[str, bytes]) -> tuple[dict[str, bytes], tuple[LeftOut, ...]]:
-    """Choose the contents that go in: those that the diagnosis cites first, then in order of admission."""
-    cited = _cited(report)
-    ordered = sorted(report.evidence, key=lambda item: item.name not in cited)  # stable: admission order within
+    """Give the contents that go in, and what stays out: not chosen for its size, or not there."""
+    chosen = evidence_that_fits(report)
     kept: dict[str, bytes] = {}
-    left: list[LeftOut] = []
     room = MAX_EVIDENCE_BYTES
-    for item in ordered:
-        digest = item.observation.digest
+    for digest in chosen:
         raw = contents.get(digest)
-        if digest in kept:
-            continue
-        if raw is not None and len(raw) <= room and len(kept) < MAX_EVIDENCE_FILES:
+        if raw is not None and len(raw) <= room:  # a text is stored a little larger than it was recorded
             kept[digest] = raw
             room -= len(raw)
-        else:
+    left: list[LeftOut] = []
+    for item in _cited_first(report):
+        digest = item.observation.digest
+        if digest not in kept:
+            raw = contents.get(digest)
             size = item.observation.truncation.original_bytes if raw is None else len(raw)
-            why: Literal["too_large", "missing"] = "missing" if raw is None else "too_large"
+            why: Literal["too_large", "missing"] = "missing" if raw is None and digest in chosen else "too_large"
             left.append(LeftOut(evidence=item.name, digest=digest, size=size, why=why))
     return kept, tuple(left)
+
+
+def _cited_first(report: Report) -> list[EvidenceItem]:
+    cited = _cited(report)
+    return sorted(report.evidence, key=lambda item: item.name not in cited)  # stable: admission order within
 
 
 def _cited(report: Report) -> frozenset[str]:
