@@ -53,6 +53,13 @@ async def test_a_secret_in_an_alert_reaches_no_row_but_the_raw_post(door: Door, 
             assert "hunter2" not in written, table
 
 
+async def test_what_stands_under_a_secrets_name_is_masked(door: Door) -> None:
+    await take(door, firing(password="hunter2"))
+
+    (alert,) = stored(door)
+    assert alert.labels["password"] == "[redacted-named]"
+
+
 async def test_what_is_no_secret_stays_as_it_was_sent(door: Door) -> None:
     sent = firing(note="password authentication failed for user app", author="ada").but(
         annotations={"runbook_url": "https://runbooks.example/checkout?panel=4"}, generator_url="http://p.example/g?x=1"

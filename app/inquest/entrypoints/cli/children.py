@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from inquest.entrypoints.cli.attended import ATTENDED
 from inquest.telemetry import log
 
 RESTART_BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
@@ -40,12 +41,15 @@ class Child:
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start it. Its signals are ours to pass on: it leads a group of its own."""
-        arguments = [sys.executable, "-m", "inquest", self.command]
+        """Start it. Its signals are ours to pass on: it leads a group of its own.
+
+        Its standard input is a pipe whose other end only we hold: when we are killed, it reads the end of it.
+        """
+        arguments = [sys.executable, "-m", "inquest", self.command, ATTENDED]
         if self._config is not None:
             arguments += ["--config", os.fspath(self._config)]
         self._process = subprocess.Popen(  # noqa: S603  # ourselves
-            arguments, env=self._environment, start_new_session=True
+            arguments, env=self._environment, start_new_session=True, stdin=subprocess.PIPE
         )
         self._started_at = time.monotonic()
 
@@ -56,7 +60,8 @@ class Child:
         code = self._process.poll()
         if code is None:
             return False
-        self.code, self._process = code, None
+        self.code = code
+        self._let_go()
         lived = time.monotonic() - self._started_at
         self._deaths = 1 if lived >= STEADY_AFTER_S else self._deaths + 1
         pause = RESTART_BACKOFF_S[min(self._deaths, len(RESTART_BACKOFF_S)) - 1]
@@ -84,6 +89,12 @@ class Child:
             log().error("process_killed", command=self.command)
             self._process.kill()
             self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close our end of the pipe of a process that has ended."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
         self._process = None
 
 

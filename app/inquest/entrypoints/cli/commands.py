@@ -28,6 +28,7 @@ app.add_typer(config_app, name="config")
 Config = Annotated[
     Path | None, typer.Option("--config", help="Configuration file (else INQUEST_CONFIG, else ./inquest.yaml).")
 ]
+Attended = Annotated[bool, typer.Option("--attended", hidden=True, help="End when standard input is closed.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -72,19 +73,19 @@ def up(*, config: Config = None) -> int:
 
 
 @app.command()
-def serve(*, config: Config = None) -> None:
+def serve(*, config: Config = None, attended: Attended = False) -> None:
     """Run the HTTP service: it takes alerts in and shows investigations."""
     from inquest.entrypoints.cli.processes import serve as do
 
-    do(_settings(), config)
+    do(_settings(), config, attended=attended)
 
 
 @app.command()
-def work(*, config: Config = None) -> None:
+def work(*, config: Config = None, attended: Attended = False) -> None:
     """Run a worker: it investigates and delivers. Run as many as you like."""
     from inquest.entrypoints.cli.processes import work as do
 
-    do(_settings(), config)
+    do(_settings(), config, attended=attended)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from typing_extensions import override
 from inquest.bootstrap.home import Home, open_home
 from inquest.bootstrap.processes import build_worker, configure_telemetry, open_process, watching_health
 from inquest.bootstrap.workspace import Workspaces
+from inquest.entrypoints.cli.attended import end_with_the_starter
 from inquest.entrypoints.cli.children import Child, stop_all
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.listening import bound_sockets
@@ -34,8 +35,10 @@ MAX_CONNECTIONS = 1_000
 LOOK_EVERY_S = 0.5
 
 
-def serve(settings: Settings, config: Path | None) -> None:
-    """Run the HTTP service until SIGTERM."""
+def serve(settings: Settings, config: Path | None, *, attended: bool = False) -> None:
+    """Run the HTTP service until SIGTERM; `attended`: or until whoever started us is gone."""
+    if attended:
+        end_with_the_starter()
     configure_telemetry(settings)
     workspaces = load_workspaces(settings, config)
     check_exposure(settings, workspaces)
@@ -85,8 +88,10 @@ def _uvicorn(app: object) -> uvicorn.Config:
     )
 
 
-def work(settings: Settings, config: Path | None) -> None:
-    """Run a worker until SIGTERM; it drains, and the process ends with 0."""
+def work(settings: Settings, config: Path | None, *, attended: bool = False) -> None:
+    """Run a worker until SIGTERM; it drains, and the process ends with 0. `attended` as in `serve`."""
+    if attended:
+        end_with_the_starter()
     configure_telemetry(settings)
     workspaces = load_workspaces(settings, config)
     with open_home(settings) as home:
