@@ -17,6 +17,7 @@ from inquest.errors import ConfigurationError, StoreUnavailable
 from inquest.settings import Settings
 from inquest.store import migrate
 from tests.postgres import Database, Databases, NewDatabase
+from tests.waiting import until
 
 KEY = "0a" * 32
 
@@ -213,16 +214,20 @@ def test_a_url_that_is_none_is_told_without_being_repeated(tmp_path: Path, url: 
 # ---- an embedded one
 
 
-def test_an_embedded_database_is_made_migrated_revived_and_stopped(tmp_path: Path) -> None:
+async def test_an_embedded_database_is_made_migrated_revived_and_stopped(tmp_path: Path) -> None:
     with open_home(settings(tmp_path)) as home:
         assert (home.is_embedded, migrate.current(home.url)) == (True, migrate.head())
-        _kill_server(tmp_path)
+        await _kill_server(tmp_path)
         home.keep_alive()
         assert migrate.current(home.url) == migrate.head()
 
     assert list((tmp_path / "postgres").rglob("postmaster.pid")) == []
 
 
-def _kill_server(home: Path) -> None:
+async def _kill_server(home: Path) -> None:
+    """Kill the server, and wait until it is gone: a signal is only on its way when `kill` returns."""
     (found,) = (home / "postgres").rglob("postmaster.pid")
-    os.kill(int(found.read_text().splitlines()[0]), signal.SIGKILL)
+    pid = int(found.read_text().splitlines()[0])
+    os.kill(pid, signal.SIGKILL)
+    cmdline = Path(f"/proc/{pid}/cmdline")
+    await until(lambda: not cmdline.exists() or cmdline.read_bytes() == b"")
