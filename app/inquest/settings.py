@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -103,6 +104,26 @@ def operator_token(settings: Settings) -> SecretStr | None:
         token = SecretStr(_read_secret(settings.operator_token_file, "INQUEST_OPERATOR_TOKEN_FILE"))
         return _sendable(token, "INQUEST_OPERATOR_TOKEN_FILE")
     return None if settings.operator_token is None else _sendable(settings.operator_token, "INQUEST_OPERATOR_TOKEN")
+
+
+def own_secrets(settings: Settings) -> tuple[str, ...]:
+    """List the secret values among the settings of this process, for whoever masks them in foreign text.
+
+    Raises ConfigurationError as `operator_token` does.
+    """
+    given = (operator_token(settings), settings.intake_token, settings.sentry_dsn)
+    values = [one.get_secret_value() for one in given if one is not None]
+    if settings.database_url is not None:
+        values.append(_password(settings.database_url.get_secret_value()))
+    return tuple(value for value in values if value)
+
+
+def _password(url: str) -> str:
+    """Give the password of a URL as its server gets it, "" where there is none or it cannot be read."""
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""
 
 
 def _sendable(token: SecretStr, field: str) -> SecretStr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -75,17 +75,23 @@ class _Shared:
 
 
 def build_workspaces(
-    configuration: Configuration, *, key: InstallationKey, clock: Clock, base: Path
+    configuration: Configuration,
+    *,
+    key: InstallationKey,
+    clock: Clock,
+    base: Path,
+    own_secrets: Sequence[str] = (),
 ) -> dict[str, Workspace]:
     """Build every workspace. Opens no connection.
 
-    `base` is the folder that relative paths of the file begin in: the file's own. Raises ConfigurationError
+    `base` is the folder that relative paths of the file begin in: the file's own. `own_secrets` are the
+    process's, which are masked beside those of the file. Raises ConfigurationError
     with every problem, a line each, that names the field and the way out.
     """
     problems = Problems()
     secrets = {name: _secrets(one, name, base, problems) for name, one in configuration.workspaces.items()}
     problems.check()
-    values = [value for one in secrets.values() for value in one.values()]
+    values = [*own_secrets, *(value for one in secrets.values() for value in one.values())]
     shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values))
     built = {
         name: _workspace(name, section, secrets[name], shared, problems)

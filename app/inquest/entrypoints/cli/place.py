@@ -10,7 +10,7 @@ from inquest.bootstrap.workspace import Workspace, build_workspaces
 from inquest.configuration.file import read
 from inquest.errors import ConfigurationError
 from inquest.runtime.clock import SystemClock
-from inquest.settings import Settings
+from inquest.settings import Settings, own_secrets
 
 DEFAULT_FILES = (Path("inquest.yaml"), Path("config/inquest.yaml"))
 
@@ -39,4 +39,10 @@ def load_workspaces(settings: Settings, given: Path | None) -> Mapping[str, Work
     path = configuration_path(settings, given)
     configuration = read(path)
     key = installation_key(settings)
-    return build_workspaces(configuration, key=key, clock=SystemClock(), base=path.absolute().parent)
+    return build_workspaces(
+        configuration,
+        key=key,
+        clock=SystemClock(),
+        base=path.absolute().parent,
+        own_secrets=own_secrets(settings),
+    )
