@@ -122,8 +122,8 @@ def appraise(view: LoopView) -> Appraisal | None:
     if facts is None or integrations is None:
         return None
     shown = tuple(exhibits(view))
-    signal = _signal(view, shown, facts.window)
     signs = _signs(view, shown, facts.window)
+    signal = _signal(view, shown, facts.window) or (None if alert_expression(view) else _symptom(signs))
     onset = signal.onset.at_ms if signal and signal.onset else None
     return Appraisal(
         window=facts.window,
@@ -149,6 +149,19 @@ def _signal(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) ->
     ]
     found = [course for one in answers if (course := strongest(list(courses(one, window, subject)))) is not None]
     return min(found, key=lambda course: (course.onset is None, course.step_ms), default=None)
+
+
+def _symptom(signs: Sequence[Sign]) -> Course | None:
+    """Give what stands in for a signal that no connected source holds, as that of a Datadog monitor.
+
+    It is the errors of the service, else its latency, that went furthest from their baseline; None where they
+    stayed at it.
+    """
+    for role in (Role.ERRORS, Role.LATENCY):
+        found = strongest([sign.course for sign in signs if sign.role is role and sign.course.onset is not None])
+        if found is not None:
+            return found
+    return None
 
 
 def _signs(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) -> tuple[Sign, ...]:
