@@ -158,6 +158,38 @@ def test_without_an_expression_the_rule_behind_the_alert_is_asked_for() -> None:
     assert [(ask.tool, ask.arguments) for ask in asks] == [("prometheus_rules", {"search": "CheckoutErrorRateHigh"})]
 
 
+def test_an_alert_that_is_measured_elsewhere_opens_with_what_else_is_known() -> None:
+    state = investigation(alert(namespace="shop"))
+    assert state.integrations is not None
+    facts = facts_of(state.but(episode=state.episode.but(source="datadog")), now=NOW)
+    connected = {
+        "prometheus_query_range", "prometheus_rules", "prometheus_alerts", "gitlab_deployments", "gitlab_merge_requests",
+        "loki_query",
+    }  # fmt: skip
+
+    asks = seed_asks(facts, state.integrations.service, connected)
+
+    assert [(ask.tool, ask.window) for ask in asks] == [
+        ("prometheus_alerts", "incident"),
+        ("gitlab_deployments", "incident"),
+        ("gitlab_merge_requests", "incident"),
+        ("loki_query", "incident"),
+        ("loki_query", "baseline"),
+    ]
+    assert str(asks[3].arguments["expression"]).startswith('{namespace="shop", service="checkout"} |~ ')
+
+
+def test_what_was_measured_stands_before_the_message_and_is_not_said_twice() -> None:
+    told = {"status": "errors > 5", "query": "avg:errors{*}", "metric": "errors"}
+    both = investigation(alert().but(annotations={"description": "Errors.", **told}))
+    alone = investigation(alert().but(annotations={"description": "errors > 5", **told}))
+
+    assert facts_of(both, now=NOW).error_message == (
+        "status: errors > 5\nquery: avg:errors{*}\nmetric: errors\nErrors."
+    )
+    assert facts_of(alone, now=NOW).error_message == "query: avg:errors{*}\nmetric: errors\nerrors > 5"
+
+
 class Ranges:
     """A tool that refuses what a label smuggled in, as the real ones do."""
 
