@@ -56,7 +56,7 @@ def test_described_tools_fill_at_most_their_share_of_the_window(most_tokens: int
     own = sum(tokens_of(one) for one in INTERNAL_TOOLS.values())
     known = {**specs, **INTERNAL_TOOLS}
     assert sum(tokens_of(known[name]) for name in offered) <= max(most_tokens, own)
-    assert set(INTERNAL_TOOLS) <= set(offered)
+    assert set(RESERVED_TOOLS) <= set(offered)
 
 
 async def test_a_searched_tool_is_on_offer_from_the_next_turn_and_can_be_called() -> None:

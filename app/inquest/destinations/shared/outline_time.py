@@ -56,8 +56,7 @@ def timeline_section(report: Report) -> Section:
 
 
 def _entries(report: Report) -> Iterator[Entry]:
-    for item in report.evidence:
-        yield from _changes(item)
+    yield from _distinct(entry for item in report.evidence for entry in _changes(item))
     alert = report.episode.primary.alert
     yield Entry(alert.starts_at or report.episode.opened_at, "alert", (code(alert.name), Plain(" begins to fire")))
     if report.resolved_at is not None:
@@ -70,6 +69,16 @@ def _entries(report: Report) -> Iterator[Entry]:
         yield Entry(diagnosis.onset.at, "onset", (Strong("the trouble begins"), Plain(" "), Ref(name)))
     for step in diagnosis.causal_chain:
         yield Entry(step.at, "chain", (foreign(step.text), *cited(step.citations)))
+
+
+def _distinct(changes: Iterator[Entry]) -> Iterator[Entry]:
+    """Give each change once, as the first item shows it: two queries may have brought the same one."""
+    seen: set[tuple[datetime, Line]] = set()
+    for entry in changes:
+        known = (entry.at, entry.line[:-1])  # all but the reference to the item
+        if known not in seen:
+            seen.add(known)
+            yield entry
 
 
 def _changes(item: EvidenceItem) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from inquest.domain.budget import MAX_AGENT_TOOL_SCHEMAS
+from inquest.domain.budget import MAX_AGENT_TOOL_SCHEMAS, MAX_SECONDARY_FALLBACK_TOOLS
 from inquest.domain.tool import ToolSpec
 from inquest.stages.gather_evidence.limits import BYTES_A_TOKEN
 
@@ -63,7 +63,7 @@ def select(
         key=lambda spec: (-relevance(spec, wanted), spec.cost, spec.name),
     )
     first = [specs[name] for name in planned if name in specs]
-    return _capped([*internal.values(), *first, *rest], kept=len(internal), most_tokens=most_tokens)
+    return _capped([*internal.values(), *first, *rest], kept=MAX_SECONDARY_FALLBACK_TOOLS, most_tokens=most_tokens)
 
 
 def swap_in(
@@ -78,7 +78,9 @@ def swap_in(
     kept = [name for name in offered if name not in found and name not in internal]
     order = [*internal, *found, *kept]
     known = {**specs, **internal}
-    return _capped([known[name] for name in order if name in known], kept=len(internal), most_tokens=most_tokens)
+    return _capped(
+        [known[name] for name in order if name in known], kept=MAX_SECONDARY_FALLBACK_TOOLS, most_tokens=most_tokens
+    )
 
 
 def tokens_of(spec: ToolSpec) -> int:
