@@ -101,6 +101,36 @@ language sql as $$
     order by x.investigation_id for update)
 $$;
 
+-- The next midnight UTC when `p_workspace` ('' is the whole installation) has spent `p_usd_micros` today, else null;
+-- null as well where there is no such ceiling. Reads without a lock.
+create function day_spent(p_workspace text, p_usd_micros bigint) returns timestamptz
+language sql stable as $$
+  select (date_trunc('day', clock_timestamp() at time zone 'UTC') + interval '1 day') at time zone 'UTC'
+  where coalesce((
+      select d.usd_micros from spend_day d
+      where d.workspace = p_workspace and d.day = (clock_timestamp() at time zone 'UTC')::date), 0) >= p_usd_micros
+$$;
+
+-- Defers to the next day what was queued before the day's dollars were spent; what has begun goes on.
+create function defer_over_the_day(p_workspace text, p_limits jsonb) returns void
+language plpgsql as $$
+declare
+  midnight timestamptz := day_spent(p_workspace, (p_limits -> 'usd_micros_a_day' ->> p_workspace)::bigint);
+  id text;
+begin
+  if midnight is null then
+    return;
+  end if;
+  for id in
+    update investigation i
+    set status = 'deferred', not_before = midnight, defer_reason = 'daily_usd', rung_at = null
+    where i.workspace = p_workspace and i.status = 'queued' and i.started_at is null
+    returning i.investigation_id
+  loop
+    perform plan_deliveries(id, '[{"kind": "received", "note": "daily_usd"}]');
+  end loop;
+end $$;
+
 -- Gives no row when no workspace has anything to run; a row without an investigation when the workspace that
 -- looked best had nothing under its lock: the caller asks again, skipping it. `p`: lease_ms, workflows,
 -- event_versions, limits, take_expired, only, skip, schema_version.
@@ -125,6 +155,7 @@ begin
     return;
   end if;
   perform lock_workspace(ws);
+  perform defer_over_the_day(ws, p -> 'limits');
   if (p ->> 'take_expired')::boolean then
     perform put_back_the_dead(ws, workflows, event_versions, max_attempts);
   end if;

@@ -199,7 +199,7 @@ begin
   if p_of.status = 'deferred' and p_of.defer_reason = 'max_new_per_hour' and p_of.intake <> '' then
     v_rules.intake := p_of.intake; -- a member may come by another intake than the first did
     v_slot := (admission_times(v_rules, p_now, array[p_rank]))[1];
-    v_midnight := daily_ceiling(p_rules, p_now);
+    v_midnight := daily_ceiling(p_rules);
     if greatest(v_slot, v_midnight) < p_of.not_before then
       update investigation set not_before = greatest(v_slot, v_midnight), admitted_at = greatest(v_slot, v_midnight),
           defer_reason = case when v_midnight > v_slot then 'daily_usd' else defer_reason end

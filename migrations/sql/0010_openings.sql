@@ -39,15 +39,10 @@ begin
   return v_times;
 end $$;
 
-create function daily_ceiling(p_rules intake_rules, p_now timestamptz) returns timestamptz
-language sql stable as $$
--- The next midnight UTC when today's dollars are spent, else null. Reads without a lock.
-  select (date_trunc('day', p_now at time zone 'UTC') + interval '1 day') at time zone 'UTC'
-  where exists (
-    select 1 from spend_day
-    where day = (p_now at time zone 'UTC')::date
-      and (workspace = p_rules.workspace and usd_micros >= p_rules.workspace_usd_micros
-        or workspace = '' and usd_micros >= p_rules.installation_usd_micros))
+create function daily_ceiling(p_rules intake_rules) returns timestamptz language sql stable as $$
+-- The next midnight UTC when today's dollars are spent, the workspace's or all of them, else null.
+  select coalesce(day_spent(p_rules.workspace, p_rules.workspace_usd_micros),
+    day_spent('', p_rules.installation_usd_micros))
 $$;
 
 create function plan_openings(p_rules intake_rules, p_members posted[], p_now timestamptz) returns opening[]
@@ -61,7 +56,7 @@ declare
   v_worse posted;
   v_openings opening[] := '{}';
   v_times timestamptz[];
-  v_midnight timestamptz := daily_ceiling(p_rules, p_now);
+  v_midnight timestamptz := daily_ceiling(p_rules);
 begin
   for v_group in
     select m.group_key, g.episode_id, e.lives, i.runs, coalesce(i.ended_at, e.opened_at) as ended_at,

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from inquest.bootstrap.processes import claim_limits
 from inquest.bootstrap.sources import CONNECTORS
 from inquest.configuration.sections import IntakeSection, IntegrationSection
 from inquest.domain.intake import BasicAuth, BearerAuth, HeaderAuth, NoAuth
@@ -47,6 +48,15 @@ async def test_a_workspace_has_what_its_section_says(tmp_path: Path, monkeypatch
     assert (workspace.max_running, workspace.limits.max_usd_micros, workspace.limits.wall_clock_s) == (2, 500_000, 120)
     assert TOKEN not in workspace.redactor.text(f"it said {TOKEN} here")
     await workspace.aclose()
+
+
+def test_the_days_dollars_are_counted_where_a_model_costs_some(tmp_path: Path) -> None:
+    free = build(file_of(budgets={"max_usd_per_day": 0}), tmp_path)["default"]
+    paid = build(file_of(model={"names": ["openai/x"]}, budgets={"max_usd_per_day": 0.5}), tmp_path)["default"]
+
+    assert (free.ceilings.workspace_usd_micros, paid.ceilings.workspace_usd_micros) == (None, 500_000)
+    limits = claim_limits({"free": free, "paid": paid})
+    assert (limits.usd_micros_a_day, limits.only) == ({"paid": 500_000}, ("free", "paid"))
 
 
 def test_every_type_that_a_file_may_name_can_be_built() -> None:

@@ -164,6 +164,11 @@ async def test_spent_dollars_defer_to_the_next_utc_day(door: Door) -> None:
         assert admitted.not_before == midnight
 
 
+async def test_no_dollars_a_day_are_spent_before_the_first(door: Door) -> None:
+    accepted = await door.take(arrival(group("a"), ceilings=DailyCeilings(workspace_usd_micros=0)))
+    assert counts(accepted) == {"deferred": 1}
+
+
 async def test_yesterdays_dollars_defer_nothing(door: Door) -> None:
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     door.rows("insert into spend_day (workspace, day, usd_micros) values ('acme', %s, 500)", yesterday)

@@ -97,10 +97,7 @@ def build_worker(process: Process) -> Worker:
     settings = process.settings
     process.models = load_models(process.workspaces)
     lease = timedelta(seconds=settings.lease_s)
-    limits = ClaimLimits(
-        by_workspace={name: one.max_running for name, one in process.workspaces.items()},
-        only=tuple(process.workspaces),
-    )
+    limits = claim_limits(process.workspaces)
     claiming = Claiming(
         database=process.database,
         workspaces=process.workspaces,
@@ -135,6 +132,16 @@ def build_worker(process: Process) -> Worker:
             metrics=process.metrics,
             ids=ids,
         ),
+    )
+
+
+def claim_limits(workspaces: Workspaces) -> ClaimLimits:
+    """Give what claims may take: of the workspaces of the file, as much at once and a day as it says."""
+    ceilings = {name: one.ceilings.workspace_usd_micros for name, one in workspaces.items()}
+    return ClaimLimits(
+        by_workspace={name: one.max_running for name, one in workspaces.items()},
+        only=tuple(workspaces),
+        usd_micros_a_day={name: micros for name, micros in ceilings.items() if micros is not None},
     )
 
 

@@ -166,7 +166,7 @@ def _workspace(
     return Workspace(
         name=name,
         intakes=tuple(intakes),
-        ceilings=DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS)),
+        ceilings=_ceilings(section),
         connectors=tuple(connectors),
         catalogue=tuple(_service(service, one) for service, one in section.services.items()),
         destinations=destinations,
@@ -246,6 +246,13 @@ def _model(section: ModelSection, field: str) -> ModelAccess | None:
         context_window_tokens=section.context_window_tokens,
         price=Price(input_usd=section.price.input_usd, output_usd=section.price.output_usd) if section.price else None,
     )
+
+
+def _ceilings(section: WorkspaceSection) -> DailyCeilings:
+    """Give what a day may cost; the analyst costs nothing, so nothing waits for it."""
+    if not section.model.names:
+        return DailyCeilings()
+    return DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS))
 
 
 def _limits(section: WorkspaceSection) -> Limits:

@@ -44,7 +44,7 @@ class Opening(Value):
 
 
 class ClaimLimits(Value):
-    """How much may run at once, and how often one investigation may be tried."""
+    """How much may run at once, what a day may cost, and how often one investigation may be tried."""
 
     max_running: int = Field(default=MAX_RUNNING_IN_WORKSPACE, ge=1)
     """Investigations running at once in a workspace that `by_workspace` does not name; waiting ones do not count."""
@@ -55,6 +55,11 @@ class ClaimLimits(Value):
     Others are left, uncharged, for a worker that knows them.
     """
     max_attempts: int = Field(default=MAX_ATTEMPTS, ge=1)
+    usd_micros_a_day: dict[str, int] = Field(default_factory=dict)
+    """Millionths of a dollar that a workspace may spend on a day (UTC): after it nothing is begun there.
+
+    One that is not named has no such ceiling.
+    """
 
 
 class Claimed(Value):
