@@ -20,7 +20,10 @@ from inquest.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
-QUIET_LOGGERS = ("LiteLLM", "httpx", "httpx2", "httpcore", "openai", "procrastinate", "sqlalchemy", "alembic")
+QUIET_LOGGERS = (
+    "LiteLLM", "httpx", "httpx2", "httpcore", "openai", "procrastinate", "sqlalchemy", "alembic", "slack_sdk", "aiohttp",
+    "gitlab", "urllib3",
+)  # fmt: skip
 """Libraries whose debug lines hold prompts, answers or URLs: never below WARNING."""
 
 LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

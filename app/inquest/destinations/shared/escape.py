@@ -7,6 +7,8 @@ emphasis) stands in code spans, which no renderer or host interprets. Nothing is
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from inquest.wire.sanitise import clean
@@ -40,16 +42,25 @@ def terminal(text: str) -> str:
 
 def markdown_prose(text: str, *, in_table: bool = False) -> str:
     """Write foreign prose on one line of Markdown: words as they are, all else in code spans."""
+    return prose(text, partial(markdown_code, in_table=in_table))
+
+
+def prose(text: str, code: Callable[[str], str], is_plain: Callable[[str], bool] | None = None) -> str:
+    """Write foreign prose on one line: words as they are, all else as the sink's `code` writes it.
+
+    `is_plain` says what a word is where a sink gives more meanings than Markdown does.
+    """
+    plain_word = is_plain or is_plain_word
     pieces: list[str] = []
     odd: list[str] = []
 
     def flush() -> None:
         if odd:
-            pieces.append(_odd_words(" ".join(odd), in_table=in_table))
+            pieces.append(_odd_words(" ".join(odd), code))
             odd.clear()
 
     for token in plain(text).split():
-        if is_plain_word(token):
+        if plain_word(token):
             flush()
             pieces.append(token)
         else:
@@ -60,15 +71,15 @@ def markdown_prose(text: str, *, in_table: bool = False) -> str:
     return " ".join(pieces)
 
 
-def _odd_words(text: str, *, in_table: bool) -> str:
+def _odd_words(text: str, code: Callable[[str], str]) -> str:
     """Put odd words into a code span, the punctuation of prose around them outside of it."""
     core = text.lstrip(_OPENING)
     lead = text[: len(text) - len(core)]
     core = core.rstrip(_CLOSING)
     trail = text[len(lead) + len(core) :]
     if not core.strip() or any(sign in core for sign in "()\"'"):
-        return markdown_code(text, in_table=in_table)
-    return f"{lead}{markdown_code(core, in_table=in_table)}{trail}"
+        return code(text)
+    return f"{lead}{code(core)}{trail}"
 
 
 def is_plain_word(token: str) -> bool:

@@ -36,15 +36,18 @@ if TYPE_CHECKING:
 
 def markdown(page: Page, hosts: frozenset[str]) -> bytes:
     """Write a page as Markdown in UTF-8. Links go to `hosts` only; any other address stands as text."""
-    writer = _Writer(hosts)
+    writer = MarkdownWriter(hosts)
     return ("\n".join(writer.page(page)) + "\n").encode()
 
 
-class _Writer:
+class MarkdownWriter:
+    """Writes the parts of a page as lines of Markdown. A sink with meanings of its own overrides `prose`."""
+
     def __init__(self, hosts: frozenset[str]) -> None:
         self._hosts = hosts
 
     def page(self, page: Page) -> Iterator[str]:
+        """Give the lines of the whole page."""
         for line in page.banner:
             yield self.line(line)
             yield ""
@@ -64,6 +67,7 @@ class _Writer:
             yield self.line(line)
 
     def block(self, block: Block) -> Iterator[str]:
+        """Give the lines of one block."""
         match block:
             case Paragraph(line=line):
                 yield self.line(line)
@@ -80,6 +84,7 @@ class _Writer:
                 assert_never(unknown)
 
     def table(self, table: Table) -> Iterator[str]:
+        """Give the lines of a table."""
         yield f"| {' | '.join(table.head)} |"
         yield f"|{'---|' * len(table.head)}"
         for row in table.rows:
@@ -87,16 +92,18 @@ class _Writer:
             yield f"| {' | '.join(cells)} |"
 
     def line(self, line: Line, *, in_table: bool = False) -> str:
+        """Write one line."""
         return "".join(self.inline(piece, in_table=in_table) for piece in line).strip()
 
     def inline(self, piece: Inline, *, in_table: bool) -> str:
+        """Write one piece of a line."""
         match piece:
             case Plain(text=text):
                 shown = text
             case Strong(text=text):
                 shown = f"**{text}**"
             case Foreign(text=text, more=more):
-                shown = markdown_prose(text, in_table=in_table) + more
+                shown = self.prose(text, in_table=in_table) + more
             case Code(text=text, more=more):
                 shown = markdown_code(text, in_table=in_table) + more
             case Link():
@@ -109,7 +116,12 @@ class _Writer:
                 assert_never(unknown)
         return shown
 
+    def prose(self, text: str, *, in_table: bool) -> str:
+        """Write foreign prose on one line."""
+        return markdown_prose(text, in_table=in_table)
+
     def link(self, link: Link, *, in_table: bool) -> str:
+        """Write a link, or the text that stands where none may be."""
         allowed = allowed_url(link.url, self._hosts)
         if allowed is None:
             return f"{link.label} {markdown_code(link.inert, in_table=in_table)}"
