@@ -11,6 +11,8 @@
     |   |-- FenceLost           another owner holds the right to act: stop quietly
     |   |-- VersionConflict     the aggregate moved on: reload and decide again
     |   |-- FingerprintMismatch the key holds another request
+    |   |-- IdentityMismatch    the investigation has another identity
+    |   |-- PlanMismatch        the investigation goes by other facts or by another plan
     |   |-- BudgetExhausted     a ceiling of the plan or the ledger
     |   |-- Halted              an operator halted the workspace: nothing new is reserved
     |   `-- NotFound            no such row in this workspace
@@ -71,6 +73,14 @@ class VersionConflict(Refused):
 
 class FingerprintMismatch(Refused):
     """An effect key already holds another request."""
+
+
+class IdentityMismatch(Refused):
+    """An investigation's identity never changes; this is not the one it was opened with."""
+
+
+class PlanMismatch(Refused):
+    """An investigation keeps the facts and the plan that it began with; these are others."""
 
 
 class BudgetExhausted(Refused):

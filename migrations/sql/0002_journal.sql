@@ -2,7 +2,7 @@
 -- Refusals are SQLSTATEs that store/refusals.py translates, and nowhere else:
 --   IQN01 no such row in this workspace     IQF01 fence lost           IQV01 the version moved on
 --   IQK01 the key holds another request     IQB01 a ceiling (detail: json {ceiling, used, allowed})
---   IQH01 halted                            IQI01 only a bug of ours asks for this
+--   IQH01 halted                            IQD01 another identity     IQI01 only a bug of ours asks for this
 -- Lock order: the aggregate (FOR UPDATE; a receipt FOR SHARE, and it never writes the aggregate: FOR SHARE
 -- followed by an UPDATE of the same row deadlocks), contents by digest, effect rows by key, delivery targets,
 -- spend_day last.

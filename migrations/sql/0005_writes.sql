@@ -128,7 +128,7 @@ begin
   if p ? 'identity' and p -> 'identity' <> jsonb_build_object(
     'workspace_id', a.workspace, 'task_id', a.episode_id, 'run_id', a.investigation_id,
     'session_id', a.session_id, 'workflow_id', a.workflow) then
-    raise exception 'the identity of run_started is not that of the investigation' using errcode = 'IQI01';
+    raise exception 'the identity of run_started is not that of the investigation' using errcode = 'IQD01';
   end if;
   perform append_events(a, p_kinds, p_bodies, (p ->> 'schema_version')::int);
   old_spend := a.spend;

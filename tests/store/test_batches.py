@@ -12,7 +12,7 @@ from inquest.domain.effect import EffectState
 from inquest.domain.event import BatchJoined, ByInternal, EventBody
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Status
-from inquest.errors import FenceLost, InvariantBroken, StoreUnavailable
+from inquest.errors import FenceLost, IdentityMismatch, InvariantBroken, StoreUnavailable
 from inquest.ports import Revision
 from tests.store.builders import (
     Either,
@@ -115,9 +115,12 @@ async def test_the_first_event_is_run_started_with_the_identity_of_the_investiga
     await either.opened()
     fence = (await either.claimed()).fence
 
-    for first in (nudge(), run_started(identity("inv-2")), run_started(identity(workspace="rival"))):
-        with pytest.raises(InvariantBroken):
-            await either.journal.commit(write(fence, 0, first))
+    with pytest.raises(InvariantBroken):
+        await either.journal.commit(write(fence, 0, nudge()))
+    for who in (identity("inv-2"), identity(workspace="rival"), identity().but(workflow_id="investigate/9")):
+        with pytest.raises(IdentityMismatch):
+            await either.journal.commit(write(fence, 0, run_started(who)))
+    assert (await either.journal.load("inv-1")).version == 0
 
     assert await either.journal.commit(write(fence, 0, run_started())) == 1
 

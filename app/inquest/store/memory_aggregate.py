@@ -5,7 +5,7 @@ Every function here changes a draft; the journal keeps the draft only when nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -25,7 +25,14 @@ from inquest.domain.event import (
 )
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity, Status
-from inquest.errors import BudgetExhausted, FenceLost, FingerprintMismatch, InvariantBroken, VersionConflict
+from inquest.errors import (
+    BudgetExhausted,
+    FenceLost,
+    FingerprintMismatch,
+    IdentityMismatch,
+    InvariantBroken,
+    VersionConflict,
+)
 from inquest.ports import Again, Fresh, Known, Moved, ReserveAnswer, Revision, Spent
 from inquest.store.lease import Opening
 from inquest.store.rules import Marks, base_key, is_loop_turn, next_try, reservations_by_key, try_number
@@ -96,9 +103,10 @@ class Aggregate:
         self.status, self.owner_id, self.lease_expires_at, self.released = status, None, None, True
 
 
-def append(aggregate: Aggregate, events: Iterable[EventBody], bodies: Iterable[bytes], now: datetime) -> None:
+def append(aggregate: Aggregate, events: Sequence[EventBody], bodies: Iterable[bytes], now: datetime) -> None:
     """Chain `events` to the journal as one batch."""
     batch_id = f"batch/{aggregate.version + 1}"
+    _check_identity(aggregate, events)
     for event, body in zip(events, bodies, strict=True):
         _check_place(aggregate, event)
         prev = aggregate.events[-1].body_digest if aggregate.events else GENESIS
@@ -120,15 +128,19 @@ def append(aggregate: Aggregate, events: Iterable[EventBody], bodies: Iterable[b
             aggregate.interrupts.append(event)
 
 
+def _check_identity(aggregate: Aggregate, events: Sequence[EventBody]) -> None:
+    """Refuse another identity before anything else is looked at, as `commit_write` does."""
+    for event in [event for event in events if isinstance(event, RunStarted)][-1:]:
+        if event.identity != aggregate.identity:
+            raise IdentityMismatch("the identity of run_started is not that of the investigation")
+
+
 def _check_place(aggregate: Aggregate, event: EventBody) -> None:
     first = not aggregate.events
     if first and not isinstance(event, RunStarted | RunCancelled):
         raise InvariantBroken(f"{event.kind} cannot be the first event")
-    if isinstance(event, RunStarted):
-        if not first:
-            raise InvariantBroken("run_started is the first event only")
-        if event.identity != aggregate.identity:
-            raise InvariantBroken("the identity of run_started is not that of the investigation")
+    if isinstance(event, RunStarted) and not first:
+        raise InvariantBroken("run_started is the first event only")
     planned = any(isinstance(earlier.body, PlanCommitted) for earlier in aggregate.events)
     if isinstance(event, PlanCommitted) and planned:
         raise InvariantBroken("a plan is committed once")
