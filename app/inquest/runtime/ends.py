@@ -8,6 +8,7 @@ from inquest.domain.budget import Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.event import TERMINAL_KINDS, RunFailed, RunStarted, RunSucceeded
+from inquest.domain.investigation import StopReason
 from inquest.errors import FenceLost, Halted, StoreUnavailable
 from inquest.ports import Acts, Revision
 from inquest.runtime.kit import Open, RunKit
@@ -75,11 +76,16 @@ async def conclude_failed(acts: Acts, kit: RunKit, opened: Open, *, reason: str 
 
 async def end_as_noise(acts: Acts, kit: RunKit) -> None:
     """End one that was no incident: without diagnosis or report."""
+    await end_without_report(acts, kit, "noise")
+
+
+async def end_without_report(acts: Acts, kit: RunKit, stop_reason: StopReason) -> None:
+    """End one from which nothing is delivered."""
     rebuilt = await rebuilt_from(acts)
     ended = end_of(rebuilt, acts.chronicle, kit.signer)
     await acts.append(
         RunSucceeded(
-            stop_reason="noise", projection_digest=ended.digest, signature=ended.signature, spend=rebuilt.spend
+            stop_reason=stop_reason, projection_digest=ended.digest, signature=ended.signature, spend=rebuilt.spend
         ),
         spend=rebuilt.spend,
     )

@@ -6,7 +6,7 @@ stage that raises is not caught here: the worker reports it, and the journal kee
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
@@ -25,7 +25,7 @@ from inquest.domain.investigation import (
     Update,
 )
 from inquest.errors import FenceLost, Halted, InvariantBroken, StoreUnavailable
-from inquest.ports import Acts, LoopView
+from inquest.ports import Acts, Connector, LoopView
 from inquest.runtime.ends import count_end, end_as_noise, has_ended, start
 from inquest.runtime.kit import Open, RunKit
 from inquest.runtime.recording import Ended, end_of, rebuilt_from, report_inputs
@@ -55,18 +55,27 @@ async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
     """
     if has_ended(acts):
         return
-    state = await begin(acts, kit, opened)
+    await begin(acts, kit, opened)
+    state = await run_stages(acts, kit, STAGES)
+    if _is_noise(state):
+        await end_as_noise(acts, kit)
+    count_end(acts, kit)
+
+
+async def run_stages(acts: Acts, kit: RunKit, names: Sequence[StageName]) -> Investigation:
+    """Do those of the stages `names`, in their order, that are not recorded, and give the state after them.
+
+    What turns out to be noise goes no further. Raises as `run`; InvariantBroken when nothing was started.
+    """
+    state = _state(acts)
     stages = _bind(acts, kit)
-    for name in STAGES:
-        if state.facts is not None and state.facts.noise is not None:
-            await end_as_noise(acts, kit)
-            break
-        if _is_done(state, name):
+    for name in names:
+        if _is_noise(state) or _is_done(state, name):
             continue
         with _in_stage(name, kit):
             await _commit(acts, kit, await stages[name](state))
         state = _state(acts)
-    count_end(acts, kit)
+    return state
 
 
 @contextmanager
@@ -146,7 +155,7 @@ async def _commit(acts: Acts, kit: RunKit, update: Update) -> None:
     """Record what a stage gave; the plan with the reservations of its seeds. `deliver` has recorded itself."""
     match update:
         case Planned(plan=plan):
-            await acts.append(PlanCommitted(plan=plan), reservations=_seeds(plan, kit))
+            await acts.append(PlanCommitted(plan=plan), reservations=seed_reservations(plan, kit.connectors))
         case IntegrationsResolved() | FactsExtracted() | EvidenceGathered() | Diagnosed():
             await acts.append(StageCommitted(update=update))
         case Delivered():
@@ -155,8 +164,9 @@ async def _commit(acts: Acts, kit: RunKit, update: Update) -> None:
             assert_never(unknown)
 
 
-def _seeds(plan: Plan, kit: RunKit) -> tuple[Reservation, ...]:
-    tools = bound_tools(kit.connectors)
+def seed_reservations(plan: Plan, connectors: Sequence[Connector]) -> tuple[Reservation, ...]:
+    """Give what plan_committed reserves in its own transaction, so that the seed batch is planned once."""
+    tools = bound_tools(connectors)
     return tuple(
         Reservation(
             key=seed.key,
@@ -176,6 +186,10 @@ _SECTIONS: dict[StageName, str] = {
     "diagnose": "diagnosis",
     "deliver": "report",
 }
+
+
+def _is_noise(state: Investigation) -> bool:
+    return state.facts is not None and state.facts.noise is not None
 
 
 def _is_done(state: Investigation, name: StageName) -> bool:

@@ -51,25 +51,36 @@ def bind(kit: PlanKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage is b
         if state.facts is None or state.integrations is None:
             msg = "plan_actions runs after extract_alert"
             raise InvariantBroken(msg)
-        tools = {tool.spec.name: tool for connector in kit.connectors for tool in connector.tools}
-        ranked = rank_tools([tool.spec for tool in tools.values()], state.facts, state.integrations)
-        asks = seed_asks(state.facts, state.integrations.service, tools)
-        return Planned(
-            plan=Plan(
-                objective=_objective(state.facts),
-                hypotheses=opening_hypotheses(state.facts, state.integrations.service),
-                tools=ranked,
-                seeds=_seeds(asks, tools, state),
-                budget=PlanBudget(
-                    max_model_turns=state.limits.max_model_turns,
-                    max_connector_effects=state.limits.max_connector_effects,
-                    deadline_at=state.deadline_at,
-                ),
-                fallback=not ranked,
-            )
+        budget = PlanBudget(
+            max_model_turns=state.limits.max_model_turns,
+            max_connector_effects=state.limits.max_connector_effects,
+            deadline_at=state.deadline_at,
         )
+        return Planned(plan=plan_of(state.facts, state.integrations, kit.connectors, budget))
 
     return plan_actions
+
+
+def plan_of(facts: Facts, integrations: Integrations, connectors: Sequence[Connector], budget: PlanBudget) -> Plan:
+    """Plan from the facts: the tools that promise most, hypotheses to open with, and what is asked first."""
+    tools = {tool.spec.name: tool for connector in connectors for tool in connector.tools}
+    ranked = rank_tools([tool.spec for tool in tools.values()], facts, integrations)
+    seeds = [
+        (query, ask.why)
+        for ask in seed_asks(facts, integrations.service, tools)
+        if (query := _query(ask, tools[ask.tool], facts.window, integrations.service.service_id)) is not None
+    ]
+    return Plan(
+        objective=_objective(facts),
+        hypotheses=opening_hypotheses(facts, integrations.service),
+        tools=ranked,
+        seeds=tuple(
+            SeedCall(key=seed_key(number), query=query, why=why)
+            for number, (query, why) in enumerate(seeds[: budget.max_connector_effects], start=1)
+        ),
+        budget=budget,
+        fallback=not ranked,
+    )
 
 
 def _objective(facts: Facts) -> str:
@@ -120,17 +131,6 @@ def _score(spec: ToolSpec, facts: Facts, *, known: bool, failing: set[str]) -> _
 def _words(text: str) -> set[str]:
     parts = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
     return set(_WORD.findall(parts))
-
-
-def _seeds(asks: Sequence[SeedAsk], tools: dict[str, Tool], state: Investigation) -> tuple[SeedCall, ...]:
-    if state.facts is None or state.integrations is None:
-        return ()
-    seeds: list[SeedCall] = []
-    for ask in asks:
-        query = _query(ask, tools[ask.tool], state.facts.window, state.integrations.service.service_id)
-        if query is not None and len(seeds) < state.limits.max_connector_effects:
-            seeds.append(SeedCall(key=seed_key(len(seeds) + 1), query=query, why=ask.why))
-    return tuple(seeds)
 
 
 def _query(ask: SeedAsk, tool: Tool, window: IncidentWindow, service_id: str) -> Query | None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from inquest.ports import Acts, Connector
     from inquest.stages.kit import Stage
 
+    Health = Mapping[str, Literal["ok", "failing", "unknown"]]
+
 MAX_SOURCES = 64
 
 
@@ -24,7 +26,7 @@ class ResolveKit:
 
     connectors: Sequence[Connector]
     catalogue: tuple[Service, ...]
-    health: Mapping[str, Literal["ok", "failing", "unknown"]]
+    health: Health
 
 
 def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage is bound alike; this one does not act
@@ -35,7 +37,7 @@ def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage i
         labels = {**episode.primary.alert.labels, **episode.common_labels}
         return IntegrationsResolved(
             integrations=Integrations(
-                sources=tuple(_describe(connector, kit) for connector in kit.connectors[:MAX_SOURCES]),
+                sources=connected_sources(kit.connectors, kit.health),
                 service=resolve_service(labels, kit.catalogue),
             )
         )
@@ -43,9 +45,13 @@ def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage i
     return resolve_integrations
 
 
-def _describe(connector: Connector, kit: ResolveKit) -> ConnectedSource:
+def connected_sources(connectors: Sequence[Connector], health: Health) -> tuple[ConnectedSource, ...]:
+    """Describe what is connected, the first MAX_SOURCES."""
+    return tuple(_describe(connector, health.get(connector.name, "unknown")) for connector in connectors[:MAX_SOURCES])
+
+
+def _describe(connector: Connector, health: Literal["ok", "failing", "unknown"]) -> ConnectedSource:
     specs = [tool.spec for tool in connector.tools]
-    health = kit.health.get(connector.name, "unknown")
     return ConnectedSource(
         name=connector.name,
         type=connector.type,
