@@ -109,3 +109,17 @@ def test_metrics_are_served_in_the_text_format() -> None:
     metrics.posts.labels("am", "202").inc()
 
     assert b'inquest_intake_posts_total{code="202",intake="am"} 1.0' in telemetry.exposition(metrics)
+
+
+def test_a_host_that_has_not_set_logs_up_hears_warnings_only_and_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.log().info("stage_started")
+    telemetry.log().warning("connector_bug", connector="prometheus")
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert {name: json.loads(line)[name] for name in ("event", "level", "connector")} == {
+        "event": "connector_bug",
+        "level": "warning",
+        "connector": "prometheus",
+    }

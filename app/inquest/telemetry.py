@@ -40,13 +40,8 @@ def configure_logging(*, fmt: str, level: str) -> None:
         if fmt == "console"
         else structlog.processors.JSONRenderer(ensure_ascii=True)
     )
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[*_shared_processors(), renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
@@ -56,6 +51,14 @@ def configure_logging(*, fmt: str, level: str) -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _shared_processors() -> list[Any]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
 
 
 def _drop_foreign_text(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
@@ -73,8 +76,17 @@ def _drop_foreign_text(_logger: object, _method: str, event: MutableMapping[str,
 
 
 def log() -> Any:  # noqa: ANN401  # structlog's own type
-    """Give the logger; context is bound with `bound`."""
-    return structlog.get_logger()
+    """Give the logger; context is bound with `bound`.
+
+    In a host that has not set structlog up, warnings go to stderr and the rest nowhere: a library does not talk.
+    """
+    if structlog.is_configured():
+        return structlog.get_logger()
+    return structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[*_shared_processors(), structlog.processors.JSONRenderer(ensure_ascii=True)],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    )
 
 
 def bound(**fields: str | int) -> Any:  # noqa: ANN401  # structlog's own context manager
