@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -240,11 +241,16 @@ def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> in
     else:
         typer.echo("\n" + terminal_markdown((newest / "report.md").read_bytes()))
         typer.echo(f"\nThe report lies in {newest}")
-        typer.echo(f"Open {newest / 'report.html'}, or check it: inquest verify {newest}")
+        typer.echo(f"Open {newest / 'report.html'}, or check it: {_called_as()} verify {newest}")
         typer.echo(f"{seconds:.1f} s, {played.requests} requests to the recorded sources, no model, no key.")
         for problem in wrong:
             typer.echo(f"WRONG: {problem}", err=True)
     return Exit.FAILED if wrong else Exit.ANSWERED
+
+
+def _called_as() -> str:
+    """Give how this command was called: `make demo` puts no `inquest` on the PATH."""
+    return sys.argv[0] if Path(sys.argv[0]).name == "inquest" else "inquest"
 
 
 def _wrong(diagnosis: Diagnosis | None, truth: Truth, verified: VerifyResult) -> list[str]:
