@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from inquest.domain.alert import AlertStatus
 from inquest.sources.datadog import parse
 from inquest.sources.datadog.payload import FIELDS
+from inquest.stages.extract_alert import TEST_NOTIFICATIONS
 from tests.sources.datadog.notifications import TEMPLATE, TRIGGERED, VARIABLE, alert_of, filled
 
 DOCUMENTED = frozenset({
@@ -33,6 +36,15 @@ def test_every_field_of_the_template_is_read_and_none_under_another_name_only() 
     read = {key for keys in FIELDS.values() for key in keys}
     assert template <= read | SENDERS_OWN
     assert {keys[0] for keys in FIELDS.values()} <= template
+
+
+def test_the_how_to_shows_the_template_and_posts_what_is_taken_for_a_test() -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/connect-datadog.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (posted,) = re.findall(r"^  -d '(.*)'$", page, re.MULTILINE)
+
+    assert shown == TEMPLATE
+    assert alert_of(posted.encode()).name in TEST_NOTIFICATIONS
 
 
 def test_a_template_of_which_nothing_was_filled_is_quarantined() -> None:
