@@ -73,8 +73,9 @@ def parse(text: str, name: str) -> Configuration:
     try:
         return Configuration.model_validate(loaded)
     except ValidationError as error:
-        lines = [_explain(problem, node, name) for problem in error.errors(include_url=False, include_input=False)]
-        raise ConfigurationError("\n".join(lines)) from None
+        problems = error.errors(include_url=False, include_input=False)
+        told = sorted((_explain(problem, node) for problem in problems), key=lambda one: one[0])
+        raise ConfigurationError("\n".join(f"{name}:{line}: {words}" for line, words in told)) from None
 
 
 def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
@@ -103,11 +104,11 @@ def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
             loader.dispose()
 
 
-def _explain(problem: ErrorDetails, node: yaml.Node | None, name: str) -> str:
+def _explain(problem: ErrorDetails, node: yaml.Node | None) -> tuple[int, str]:
+    """Give the line of a problem, and its field with what is wrong there."""
     place: Place = tuple(part for part in problem["loc"] if part != "[key]")
-    line = _line(node, place)
     field = ".".join(str(part) for part in place) or "(the file)"
-    return f"{name}:{line}: {field}: {_reason(problem, place)}"
+    return _line(node, place), f"{field}: {_reason(problem, place)}"
 
 
 _A_LIST = "is a list: write [a, b], or a line beginning with - for each"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
@@ -11,7 +13,6 @@ import typer
 from inquest.destinations.shared.escape import terminal
 from inquest.destinations.verification import VerifyResult
 from inquest.destinations.verification import verify as verify_path
-from inquest.domain.projection import Projection
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.given import checked_id
@@ -49,38 +50,63 @@ def told(what: str, found: VerifyResult, *, as_json: bool, **more: object) -> in
     return Exit.ANSWERED if found.ok else Exit.FAILED
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """What a journal comes to when it is read again; `difference` is "" where nothing speaks against it.
+
+    `is_compared` is False for one that goes on or was cancelled: its journal holds no digest to compare with.
+    """
+
+    events: int
+    digest: str = ""
+    stop_reason: str = ""
+    is_compared: bool = False
+    difference: str = ""
+
+
 def replay(settings: Settings, investigation: str, *, as_json: bool) -> int:
     """Rebuild an investigation from its journal and contents; say the first difference, or that there is none."""
     name = checked_id(investigation)
 
-    async def rebuilt(database: Database) -> tuple[Chronicle, Projection | str]:
-        found_at = await following.find(database, name)
-        return await replayed(database, found_at.workspace, name)
+    async def rebuilt(database: Database) -> Replayed:
+        return await replayed(database, (await following.find(database, name)).workspace, name)
 
-    chronicle, found = with_database(settings, rebuilt)
-    ended = bool(chronicle.events) and chronicle.events[-1].body.kind in {"run_succeeded", "run_failed"}
-    events = len(chronicle.events)
-    if isinstance(found, str):
-        line = f"{name}: differs: {terminal(found)}"
-        answer: dict[str, object] = {"id": name, "equal": False, "difference": found, "events": events}
+    found = with_database(settings, rebuilt)
+    equal = False if found.difference else True if found.is_compared else None
+    if as_json:
+        typer.echo(json.dumps({"id": name, "equal": equal, **asdict(found)}))
+    elif found.difference:
+        typer.echo(f"{name}: differs: {terminal(found.difference)}")
     else:
-        digest = found.canonical_digest()
-        compared = "as recorded" if ended else "but its end records nothing to compare that with"
-        line = f"{name}: {events} events rebuild to {digest}, {compared}"
-        equal = True if ended else None
-        answer = {"id": name, "equal": equal, "digest": digest, "events": events, "stop_reason": found.stop_reason}
-    typer.echo(json.dumps(answer) if as_json else line)
-    return Exit.FAILED if isinstance(found, str) else Exit.ANSWERED
+        compared = "as recorded" if found.is_compared else "but its end records nothing to compare that with"
+        typer.echo(f"{name}: {found.events} events rebuild to {found.digest}, {compared}")
+    return Exit.FAILED if found.difference else Exit.ANSWERED
 
 
-async def replayed(database: Database, workspace: str, investigation: str) -> tuple[Chronicle, Projection | str]:
-    """Give the journal, and what it rebuilds; or the first difference from what it recorded."""
+async def replayed(database: Database, workspace: str, investigation: str) -> Replayed:
+    """Read the journal, rebuild it and compare. Raises NotFound for an investigation that is not there."""
     journal = PostgresJournal(database, workspace)
-    chronicle = await journal.load(investigation)
+    events = 0
     try:
-        contents = await journal.content(contents_wanted(chronicle))
-        return chronicle, await asyncio.to_thread(rebuild_and_compare, chronicle, contents)
+        chronicle = await journal.load(investigation)
+        events = len(chronicle.events)
+        if not events:
+            return Replayed(events=0, difference="nothing is recorded yet")
+        contents = await _contents(journal, chronicle)
+        found = await asyncio.to_thread(rebuild_and_compare, chronicle, contents)
     except ReplayMismatch as difference:
-        return chronicle, str(difference)
+        return Replayed(events=events, difference=str(difference))
+    return Replayed(
+        events=events,
+        digest=found.canonical_digest(),
+        stop_reason=found.stop_reason,
+        is_compared=chronicle.events[-1].body.kind in {"run_succeeded", "run_failed"},
+    )
+
+
+async def _contents(journal: PostgresJournal, chronicle: Chronicle) -> Mapping[str, bytes]:
+    try:
+        return await journal.content(contents_wanted(chronicle))
     except NotFound as missing:
-        return chronicle, f"missing from the store: {missing}"
+        msg = f"missing from the store: {missing}"
+        raise ReplayMismatch(msg) from missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ def _stoppable() -> Iterator[Callable[[], Exit]]:
     def stopped_by() -> Exit:
         return Exit.INTERRUPTED if received[-1] is signal.SIGINT else Exit.TERMINATED
 
-    taken = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    numbers = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, as_ctrl_c)
     try:

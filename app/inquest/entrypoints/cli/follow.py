@@ -20,6 +20,8 @@ from inquest.store.journal import PostgresJournal
 POLL_S = 0.25
 MAX_FOLLOW_S = 2 * 60 * 60.0
 ENDED = frozenset({"succeeded", "failed", "cancelled", "deleting"})
+LOOKED_AT = frozenset({"id", "status", "verdict", "not_before", "defer_reason"})
+"""What of a row is looked at here."""
 
 
 class StillGoing(InquestError):

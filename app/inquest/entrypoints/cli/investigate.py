@@ -28,6 +28,7 @@ from inquest.entrypoints.cli.tell import Teller, teller
 from inquest.errors import ConfigurationError
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.intake import accept
+from inquest.runtime.worker import Worker
 from inquest.settings import Settings
 from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
@@ -92,9 +93,10 @@ async def _investigate(
 ) -> int:
     process = await open_process(settings, home, workspaces)
     try:
+        worker = build_worker(process)  # what is wrong with its models is said before anything is taken in
         opened = await _take_in(process, asked, telling)
         watched = following.AtDatabase(process.database, asked.workspace.name, opened)
-        async with _working(process) as working:
+        async with _working(process, worker) as working:
             ended = await beside(working, following.follow(watched, telling))
             deliveries = await beside(
                 working, following.when_delivered(process.database, ended.id, timeout_s=DELIVERY_PATIENCE_S)
@@ -137,10 +139,9 @@ async def _take_in(process: Process, asked: _Asked, telling: Teller) -> str:
 
 
 @asynccontextmanager
-async def _working(process: Process) -> AsyncIterator[asyncio.Future[None]]:
+async def _working(process: Process, worker: Worker) -> AsyncIterator[asyncio.Future[None]]:
     """Run a worker of this process's own, and drain it at the end. Gives what ends when the worker does."""
     stop = asyncio.Event()
-    worker = build_worker(process)
     async with watching_health(process):
         working = asyncio.ensure_future(worker.run(stop))
         try:

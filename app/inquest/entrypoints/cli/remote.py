@@ -87,7 +87,10 @@ class AtService:
 
     async def row(self) -> Mapping[str, Any]:
         """Give it as the API shows it."""
-        return dict(await self._service.json(self._path))
+        found = await self._service.json(self._path)
+        if not isinstance(found, dict) or not found.keys() >= following.LOOKED_AT:
+            raise ForeignAnswer(_NOT_OURS)
+        return found
 
     async def events(self, after: int) -> tuple[Event, ...]:
         """Give its events with a seq above `after`."""

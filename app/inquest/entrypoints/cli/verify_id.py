@@ -35,9 +35,9 @@ def verify_id(settings: Settings, config: Path | None, investigation: str, key: 
 
     async def check(database: Database) -> VerifyResult:
         found_at = await following.find(database, investigation)
-        chronicle, rebuilt = await replayed(database, found_at.workspace, investigation)
-        problems = [f"journal: {rebuilt}"] if isinstance(rebuilt, str) else []
-        notes = [f"journal: {len(chronicle.events)} events"]
+        journal = await replayed(database, found_at.workspace, investigation)
+        problems = [f"journal: {journal.difference}"] if journal.difference else []
+        notes = [f"journal: {journal.events} events"]
         checked = [(str(folder), verify_path(folder, key=trusted)) for folder in delivered]
         if not checked and not problems:
             files = await Reporting(database, signer=installation_key(settings)).folder(
