@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.domain.alert import AlertStatus
+from inquest.domain.service import resolve_service
 from inquest.domain.value import Json
 from inquest.sources.datadog import parse
 from inquest.sources.datadog.payload import FIELDS
 from inquest.sources.datadog.transitions import read_title, transition_of
+from inquest.stages.gather_evidence.opening import seed_asks
+from inquest.wire.logql.parser import parse as parse_logql
+from inquest.wire.logql.syntax import log_query_of
+from tests.builders import facts
 from tests.sources.datadog.notifications import TRIGGERED, alert_of, filled
 
 DATA = Path(__file__).parents[2] / "data"
@@ -126,3 +131,16 @@ def test_injected_tags_add_no_label_of_ours(case: dict[str, str]) -> None:
 
         assert found.labels["alertname"] == "Checkout error rate"
         assert (found.labels["monitor_id"], found.severity) == ("148275309", "critical")
+
+
+@pytest.mark.parametrize("case", INJECTIONS, ids=lambda case: case["id"])
+def test_an_injected_service_is_one_value_of_one_matcher_in_the_query_for_its_logs(case: dict[str, str]) -> None:
+    found = alert_of(filled({**TRIGGERED, "ALERT_SCOPE": f"service:{case['text']}", "TAGS": ""}))
+    service = resolve_service(found.labels, ())
+
+    asks = seed_asks(facts(alert_source="datadog"), service, {"loki_query"})
+
+    for ask in asks:
+        tree = log_query_of(parse_logql(str(ask.arguments["expression"])))
+        assert [(one.name, one.value) for one in tree.matchers] == [("service", found.labels["service"])]
+    assert len(asks) == 2
