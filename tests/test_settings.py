@@ -25,12 +25,12 @@ def test_a_variable_that_is_empty_is_one_that_is_not_set(monkeypatch: pytest.Mon
 
 
 def test_a_home_folder_may_be_written_with_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/users/somebody")
 
     found = settings(monkeypatch, HOME="~/inquest", KEY_FILE="~/k", CONFIG="~/c.yaml", OPERATOR_TOKEN_FILE="~/t")
 
     assert [found.home, found.key_file, found.config, found.operator_token_file] == [
-        Path(f"/home/somebody/{name}") for name in ("inquest", "k", "c.yaml", "t")
+        Path(f"/users/somebody/{name}") for name in ("inquest", "k", "c.yaml", "t")
     ]
 
 
