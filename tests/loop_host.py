@@ -46,6 +46,7 @@ from inquest.runtime.effects import ClaimedActs
 from inquest.runtime.replay import Rebuilt, contents_wanted, projection, rebuild
 from inquest.runtime.replies import as_it_is
 from inquest.runtime.terms import Terms
+from inquest.stages.cost import Price, costs_nothing
 from inquest.stages.fold import fold
 from inquest.stages.gather_evidence.kit import GatherKit, no_changes
 from inquest.stages.gather_evidence.stage import bind
@@ -220,6 +221,7 @@ class Host:
     seeds: tuple[str, ...] = ()
     wrap: Callable[[MemoryJournal], Any] = lambda journal: journal
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
+    price: Price = costs_nothing
     lease_lives: bool = True
     scrub: Callable[[str], str] = as_it_is
     begins: datetime = T0
@@ -285,6 +287,7 @@ class Host:
             investigator=self.investigator,
             connectors=[self.connector],
             count_tokens=count_tokens,
+            price=self.price,
             boundary=BOUNDARY,
             episode_changes=self.episode_changes,
         )

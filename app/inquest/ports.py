@@ -155,6 +155,9 @@ class Model(Protocol):
     def window_tokens(self) -> int:
         """Give the smallest input window of the configured models."""
 
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Give the most that a request of so many tokens may cost, in millionths of a dollar; 0 where it is free."""
+
 
 class Exchange(Value):
     """One answered call as the investigator may see it."""
@@ -194,6 +197,9 @@ class LoopView(Value):
     """
     ledger: Ledger
     spend: Spend
+    guarded_tokens: int = 0
+    """Tokens used by the loop, with our own upper estimate where the provider gave no usage."""
+    dearest_turn_usd_micros: int = 0
     max_output_tokens: int = 4_096
     """What the request may ask for, so that request and answer fit the window."""
 

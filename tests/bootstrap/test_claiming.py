@@ -123,6 +123,30 @@ async def test_a_run_whose_model_is_no_longer_configured_ends_degraded(door: Doo
     assert diagnosis.author == "analyst"
 
 
+class Dear(ScriptedModel):
+    """A model whose tokens cost something."""
+
+    @override
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        return 10 * (input_tokens + output_tokens)
+
+
+async def test_without_dollars_no_model_is_asked_and_the_analyst_concludes(door: Door, tmp_path: Path) -> None:
+    installation = Installation(door, tmp_path, model=MODEL, budgets={"max_usd": 0})
+    opened = await installation.open()
+    model = Dear([reply("It broke.")])
+
+    await installation.run({"default": model})
+
+    assert model.requests == []
+    (diagnosis,) = [
+        event.body.update.diagnosis
+        for event in await installation.events(opened)
+        if isinstance(event.body, StageCommitted) and isinstance(event.body.update, Diagnosed)
+    ]
+    assert "no budget was left to ask it (max_usd: 0 of 0 used)" in diagnosis.degraded
+
+
 async def test_a_run_that_the_analyst_began_stays_the_analysts(door: Door, tmp_path: Path) -> None:
     opened = await Installation(door, tmp_path).open()
     await held_by(Installation(door, tmp_path))

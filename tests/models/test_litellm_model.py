@@ -296,6 +296,16 @@ def test_tokens_are_counted_with_a_margin() -> None:
     assert adapter.count_tokens(small) < adapter.count_tokens(large)
 
 
+def test_a_request_may_cost_what_the_dearest_of_the_models_takes() -> None:
+    model = create(ModelAccess(names=("openai/gpt-4o-mini", "openai/gpt-4o")))
+    dear, cheap = (create(ModelAccess(names=(name,))) for name in ("openai/gpt-4o", "openai/gpt-4o-mini"))
+
+    assert model.most_usd_micros(1_000, 100) == dear.most_usd_micros(1_000, 100)
+    assert dear.most_usd_micros(1_000, 100) > cheap.most_usd_micros(1_000, 100) > 0
+    priced = ModelAccess(names=("openai/gpt-4o",), price=Price(input_usd=1.0, output_usd=10.0))
+    assert create(priced).most_usd_micros(1_000, 100) == 2_000
+
+
 def test_importing_it_opens_no_connection() -> None:
     code = (
         "import sys, socket\n"

@@ -10,14 +10,14 @@ from datetime import datetime
 import pytest
 from typing_extensions import override
 
-from inquest.domain.budget import Spend
+from inquest.domain.budget import Limits, Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.diagnosis import Diagnosis, Verdict
 from inquest.domain.effect import EffectKind, EffectRow, EffectState, ModelFailed, Receipt, Reservation
 from inquest.domain.event import EventBody
 from inquest.domain.investigation import Diagnosed, Gathered, Investigation
 from inquest.domain.observation import Query
-from inquest.domain.transcript import AssistantTurn, ModelRequest, Reply, UserText
+from inquest.domain.transcript import AssistantTurn, ModelRequest, Reply, Usage, UserText
 from inquest.errors import BudgetExhausted, FenceLost
 from inquest.ports import Answered, Chronicle, Clock, LoopView, RecordedReading, Revision
 from inquest.stages import exhibits
@@ -52,6 +52,8 @@ class Scripted:
     replies: list[str]
     models: tuple[str, ...] = (MODEL,)
     asked: list[ModelRequest] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    cost_usd_micros: int | None = None
 
     def request(self, view: LoopView) -> ModelRequest:
         raise NotImplementedError
@@ -70,7 +72,12 @@ class Scripted:
 
     async def diagnose(self, request: ModelRequest, view: LoopView, *, timeout_s: float) -> Reply:
         self.asked.append(request)
-        return Reply(content=self.replies[len(self.asked) - 1], model=self.models[0])
+        return Reply(
+            content=self.replies[len(self.asked) - 1],
+            model=self.models[0],
+            usage=self.usage,
+            cost_usd_micros=self.cost_usd_micros,
+        )
 
 
 @dataclass
@@ -157,6 +164,12 @@ def view(shelf: Shelf, about: Investigation) -> LoopView:
     )
 
 
+def kit(investigator: Scripted, analyst: Scripted, look: Callable[[Investigation], Awaitable[LoopView]]) -> DiagnoseKit:
+    return DiagnoseKit(
+        investigator, analyst, look, count_tokens=lambda _: 1_000, price=lambda asked, said: 10 * (asked + said)
+    )
+
+
 @dataclass
 class Stage:
     """The stage with its scripted model and analyst, at a moment before the deadline (T0 + 10 min)."""
@@ -164,14 +177,24 @@ class Stage:
     model: Scripted
     acts: RecordingActs
     analyst: Scripted = field(default_factory=lambda: Scripted([OF_ANALYST], models=("analyst",)))
+    limits: Limits = field(default_factory=Limits)
+    used: tuple[int, int, int] = (0, 0, 0)
+    """Tokens and dollars of the loop, and its dearest turn."""
 
     async def run(self, about: Investigation | None = None) -> Diagnosis:
-        before = about or state()
+        before = (about or state()).but(limits=self.limits)
+        tokens, usd_micros, dearest = self.used
 
         async def look(investigated: Investigation) -> LoopView:
-            return view(SHELF, investigated)
+            return view(SHELF, investigated).model_copy(
+                update={
+                    "spend": Spend(usd_micros=usd_micros),
+                    "guarded_tokens": tokens,
+                    "dearest_turn_usd_micros": dearest,
+                }
+            )
 
-        update = await bind(DiagnoseKit(self.model, self.analyst, look), self.acts)(before)
+        update = await bind(kit(self.model, self.analyst, look), self.acts)(before)
         assert isinstance(update, Diagnosed)
         return update.diagnosis
 
@@ -217,7 +240,7 @@ async def test_of_evidence_that_cannot_be_held_at_once_what_is_cited_is_read(mon
     async def look(investigated: Investigation) -> LoopView:
         return view(last_first, investigated)
 
-    update = await bind(DiagnoseKit(Scripted([GOOD]), Scripted([]), look), acts)(state())
+    update = await bind(kit(Scripted([GOOD]), Scripted([]), look), acts)(state())
 
     assert isinstance(update, Diagnosed)
     assert (update.diagnosis.verdict, update.diagnosis.non_validated_claims) == (Verdict.CAUSE_FOUND, ())
@@ -272,6 +295,64 @@ async def test_a_failed_repair_still_salvages_the_first_answer() -> None:
 async def test_a_spent_budget_is_a_reason_not_an_error() -> None:
     found = await stage(diagnose_1=BudgetExhausted("max_tokens", used=9, allowed=8)).run()
     assert "no budget was left to ask it (max_tokens: 9 of 8 used)" in found.degraded
+
+
+def budgeted(one: Stage, *, tokens: int = 0, usd_micros: int = 0, dearest: int = 0, **limits: int) -> Stage:
+    """Let `one` begin with so much used, each request being 1,000 tokens, 10 micros each."""
+    one.limits = Limits(max_output_tokens=1_000).but(**limits)
+    one.used = (tokens, usd_micros, dearest)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("budget", "ceiling"),
+    [
+        ({"max_tokens": 9_999, "tokens": 8_000}, "max_tokens: 8000 of 9999 used"),
+        ({"max_usd_micros": 24_999, "usd_micros": 5_000}, "max_usd: 0.005 of 0.024999 used"),
+        ({"max_usd_micros": 34_999, "usd_micros": 5_000, "dearest": 30_000}, "max_usd: 0.005 of 0.034999 used"),
+        ({"max_usd_micros": 0}, "max_usd: 0 of 0 used"),
+    ],
+)
+async def test_what_cannot_be_paid_for_is_not_asked_and_the_analyst_concludes(
+    budget: dict[str, int], ceiling: str
+) -> None:
+    one = budgeted(stage(GOOD), **budget)
+    found = await one.run()
+
+    assert one.model.asked == []
+    assert found.degraded == f"the model failed: no budget was left to ask it ({ceiling})"
+    assert found.author == "analyst"
+
+
+@pytest.mark.parametrize(
+    "budget", [{"max_tokens": 10_000, "tokens": 8_000}, {"max_usd_micros": 25_000, "usd_micros": 5_000}]
+)
+async def test_what_was_set_aside_pays_for_the_diagnosis(budget: dict[str, int]) -> None:
+    one = budgeted(stage(GOOD), **budget)
+    assert (await one.run()).author == MODEL
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [
+        ({"max_tokens": 11_000, "tokens": 8_000}, 1),
+        ({"max_tokens": 12_000, "tokens": 8_000}, 2),
+        ({"max_usd_micros": 29_999, "usd_micros": 0}, 1),
+        ({"max_usd_micros": 30_000, "usd_micros": 0}, 2),
+    ],
+)
+async def test_the_repair_is_paid_for_beside_the_first_answer(budget: dict[str, int], asked: int) -> None:
+    one = budgeted(stage('{"rootCause":{}}', GOOD), **budget)
+    one.model.usage = Usage(input_tokens=1_000, output_tokens=1_000)
+    one.model.cost_usd_micros = 10_000
+    await one.run()
+    assert len(one.model.asked) == asked
+
+
+async def test_an_answer_already_recorded_is_taken_whatever_is_left() -> None:
+    one = budgeted(stage(), max_usd_micros=0)
+    one.acts.known["diagnose/1"] = Reply(content=GOOD, model=MODEL)
+    assert (await one.run()).degraded == ""
 
 
 async def test_after_the_deadline_nobody_is_asked() -> None:

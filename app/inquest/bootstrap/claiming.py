@@ -25,6 +25,7 @@ from inquest.runtime.kit import Opened, RunKit
 from inquest.runtime.lease import LeaseGuard
 from inquest.runtime.terms import Terms
 from inquest.runtime.unreadable import end_unreadable
+from inquest.stages.cost import Price, costs_nothing
 from inquest.stages.fold import fold
 from inquest.stages.tools import bound_tools
 from inquest.store.alerts import PostgresAlerts
@@ -104,6 +105,7 @@ class Claiming:
             investigator=chosen.investigator,
             analyst=Analyst(),
             count_tokens=chosen.count_tokens,
+            price=chosen.price,
             prompts=chosen.prompts,
             limits=chosen.limits,
             boundary=self.key.boundary(claimed.fence.investigation_id),
@@ -127,7 +129,8 @@ class Claiming:
             prompts = {name: stored[digest] for name, digest in started.prompts.items()}
         texts = {name: raw.decode("utf-8") for name, raw in prompts.items()}
         limits = workspace.limits.but(context_window_tokens=model.window_tokens())
-        return _Chosen(ModelInvestigator(model, names, texts), prompts, limits, model.count_tokens)
+        investigator = ModelInvestigator(model, names, texts)
+        return _Chosen(investigator, prompts, limits, model.count_tokens, model.most_usd_micros)
 
     def _opening(self, claimed: Claimed, workspace: str) -> Callable[[], Awaitable[Opened]]:
         async def opened() -> Opened:
@@ -152,13 +155,14 @@ class _Chosen:
     prompts: Mapping[str, bytes]
     limits: Limits
     count_tokens: Callable[[ModelRequest], int]
+    price: Price
 
 
 def _analyst(workspace: Workspace) -> _Chosen:
-    return _Chosen(Analyst(), {}, workspace.limits, _costs_nothing)
+    return _Chosen(Analyst(), {}, workspace.limits, _counts_nothing, costs_nothing)
 
 
-def _costs_nothing(_: ModelRequest) -> int:
+def _counts_nothing(_: ModelRequest) -> int:
     return 0
 
 
@@ -171,11 +175,15 @@ class _NoModel:
 
     def count_tokens(self, request: ModelRequest) -> int:
         """Count nothing: nothing is sent."""
-        return _costs_nothing(request)
+        return _counts_nothing(request)
 
     def window_tokens(self) -> int:
         """Give the usual window."""
         return Limits().context_window_tokens
+
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Cost nothing: nothing is sent."""
+        return costs_nothing(input_tokens, output_tokens)
 
 
 _NO_MODEL = _NoModel()

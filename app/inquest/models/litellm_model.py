@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import SecretStr
 
-from inquest.domain.transcript import ModelRequest, Reply
+from inquest.domain.transcript import ModelRequest, Reply, Usage
 from inquest.errors import ConfigurationError, ModelError
 from inquest.models.failures import classify, model_error, parse_retry_after
 from inquest.models.http_client import PROVIDER_HOSTS, pinned_client
@@ -174,6 +174,12 @@ class LitellmModel:
             msg = f"model.context_window_tokens: litellm does not know {name}; say how many input tokens it takes"
             raise ConfigurationError(msg)
         return window
+
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Give what so many tokens cost with the dearest of the configured models."""
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        costs = [cost_usd_micros(usage, self._price(self._route(name))) for name in self.access.names]
+        return max((cost for cost in costs if cost is not None), default=0)
 
     def check_price(self, name: str) -> None:
         """Raise ConfigurationError when nobody knows what `name` costs."""

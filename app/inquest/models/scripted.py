@@ -48,6 +48,10 @@ class ScriptedModel:
         """Give the window that the script was made for."""
         return self._window_tokens
 
+    def most_usd_micros(self, input_tokens: int, output_tokens: int) -> int:  # noqa: ARG002  # the port's
+        """Cost nothing."""
+        return 0
+
 
 class ScriptedInvestigator:
     """`ports.Investigator` that answers a turn with what `script` says to its view, and diagnoses with `diagnosis`."""

@@ -14,6 +14,7 @@ from inquest.domain.investigation import Identity, Origin
 from inquest.domain.service import Service
 from inquest.domain.transcript import ModelRequest
 from inquest.ports import Connector, Investigator, Signer
+from inquest.stages.cost import Price, costs_nothing
 from inquest.telemetry import Metrics
 
 
@@ -22,7 +23,7 @@ class RunKit:
     """Everything that the stages of one investigation are bound to.
 
     `prompts` are the bytes of the prompts by name; `investigator` was made from those of run_started.
-    `boundary` fences untrusted text. `episode_changes` gives what the episode did since the journal's last look.
+    `price` is the model's. `boundary` fences untrusted text. `episode_changes` gives what the episode did since the journal's last look.
     """
 
     connectors: Sequence[Connector]
@@ -38,6 +39,7 @@ class RunKit:
     release: str
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]]
     metrics: Metrics | None = None
+    price: Price = costs_nothing
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,7 @@ def _bind(acts: Acts, kit: RunKit) -> dict[StageName, Stage]:
         investigator=kit.investigator,
         connectors=kit.connectors,
         count_tokens=kit.count_tokens,
+        price=kit.price,
         boundary=kit.boundary,
         episode_changes=kit.episode_changes,
     )
@@ -126,7 +127,13 @@ def _bind(acts: Acts, kit: RunKit) -> dict[StageName, Stage]:
         "plan_actions": plan_actions.bind(PlanKit(connectors=kit.connectors), acts),
         "gather_evidence": gather_evidence.bind(gather, acts),
         "diagnose": diagnose.bind(
-            DiagnoseKit(investigator=kit.investigator, analyst=kit.analyst, view=_fitted_view(gather, acts)),
+            DiagnoseKit(
+                investigator=kit.investigator,
+                analyst=kit.analyst,
+                view=_fitted_view(gather, acts),
+                count_tokens=kit.count_tokens,
+                price=kit.price,
+            ),
             acts,
         ),
         "deliver": deliver.bind(DeliverKit(recorded=recorded), acts),

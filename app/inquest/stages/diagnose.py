@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from inquest.domain.diagnosis import Proposal, Verdict
 from inquest.domain.effect import ModelFailed
@@ -18,10 +18,13 @@ from inquest.domain.investigation import Diagnosed
 from inquest.domain.transcript import AssistantTurn, Reply, UserText
 from inquest.errors import BudgetExhausted
 from inquest.stages import fold
+from inquest.stages.cost import Cost, most_of, short_of
 from inquest.stages.coverage import coverage
 from inquest.stages.diagnosis_parse import Unparsed, parse_proposal, salvage_proposal
 from inquest.stages.diagnosis_wire import read_proposal
 from inquest.stages.exhibits import Exhibits, held_at_once
+from inquest.stages.gather_evidence.limits import answer_tokens
+from inquest.stages.gather_evidence.spending import guarded_tokens
 from inquest.stages.publishable import clean
 from inquest.stages.verdict import Basis, conclude
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from inquest.domain.investigation import Investigation
     from inquest.domain.transcript import ModelRequest
     from inquest.ports import Acts, Investigator, LoopView
+    from inquest.stages.cost import Price
     from inquest.stages.diagnosis_schema import WireProposal
     from inquest.stages.kit import Stage
 
@@ -43,15 +47,21 @@ ANALYST_TIMEOUT_S = 20.0
 MAX_SHOWN_REPLY_CHARS = 16_384
 """Of a broken answer that is shown again for repair."""
 ANALYST = ("analyst",)
+USD_MICROS = 1_000_000
 
 
 @dataclass(frozen=True)
 class DiagnoseKit:
-    """What stage 5 is bound to: who is asked, who stands in, and the view that both look at."""
+    """What stage 5 is bound to: who is asked, who stands in, and the view that both look at.
+
+    `count_tokens` and `price` are the investigator's.
+    """
 
     investigator: Investigator
     analyst: Investigator
     view: Callable[[Investigation], Awaitable[LoopView]]
+    count_tokens: Callable[[ModelRequest], int]
+    price: Price
 
 
 @dataclass(frozen=True)
@@ -101,17 +111,19 @@ class _Asking:
         if already or self.kit.investigator.models == ANALYST:
             return await self._analyst(degraded=already)
         request = self.kit.investigator.diagnose_request(self.view)
-        first = await self._ask("diagnose/1", request, ASK_TIMEOUT_S)
+        used = Cost(tokens=self.view.guarded_tokens, usd_micros=self.view.spend.usd_micros)
+        first = await self._ask("diagnose/1", request, used, ASK_TIMEOUT_S)
         if isinstance(first, ModelFailed):
             return await self._analyst(degraded=f"the model failed: {first.message}")
         found = parse_proposal(first.content)
         if isinstance(found, Unparsed):
-            return await self._repaired(request, first, found)
+            used = await asyncio.to_thread(self._with, used, request, first)
+            return await self._repaired(request, first, found, used)
         return self._read(found, first)
 
-    async def _repaired(self, request: ModelRequest, first: Reply, broken: Unparsed) -> _Proposed:
+    async def _repaired(self, request: ModelRequest, first: Reply, broken: Unparsed, used: Cost) -> _Proposed:
         """Ask once for a better answer, then salvage what the answers hold, then take the analyst's."""
-        second = await self._ask("diagnose/2", repair_request(request, first, broken), REPAIR_TIMEOUT_S)
+        second = await self._ask("diagnose/2", repair_request(request, first, broken), used, REPAIR_TIMEOUT_S)
         replies: Sequence[Reply] = [first]
         if isinstance(second, Reply):
             found = parse_proposal(second.content)
@@ -124,11 +136,19 @@ class _Asking:
                 return self._read(salvaged, reply, "the answer was broken: only its whole parts were read")
         return await self._analyst(degraded="the model's diagnosis could not be read")
 
-    async def _ask(self, key: str, request: ModelRequest, timeout_s: float) -> Reply | ModelFailed:
-        """Ask once under `key` and commit the receipt; near the deadline, or above a ceiling, do not ask."""
+    async def _ask(self, key: str, request: ModelRequest, used: Cost, timeout_s: float) -> Reply | ModelFailed:
+        """Ask once under `key` and commit the receipt; near the deadline, or above a ceiling, do not ask.
+
+        The loop has set aside what a last turn, this and its repair cost; beyond it nothing is bought.
+        """
         left_s = (fold.deadline(self.state) - self.acts.clock.now()).total_seconds()
-        if left_s < SHORTEST_ASK_S and not _is_committed(self.acts, key):
-            return ModelFailed(kind="deadline", message="no time was left to ask it")
+        if not _is_committed(self.acts, key):
+            if left_s < SHORTEST_ASK_S:
+                return ModelFailed(kind="deadline", message="no time was left to ask it")
+            # In a thread, as in the loop: counting tokens takes a while.
+            short = await asyncio.to_thread(self._short_of, request, used)
+            if short is not None:
+                return _no_budget(short)
 
         async def ask(seconds: float) -> Reply:
             return await self.kit.investigator.diagnose(request, self.view, timeout_s=seconds)
@@ -136,10 +156,36 @@ class _Asking:
         try:
             answered = await self.acts.model(key, request, ask, timeout_s=min(timeout_s, max(left_s, SHORTEST_ASK_S)))
         except BudgetExhausted as spent:
-            return ModelFailed(kind="budget_exhausted", message=f"no budget was left to ask it ({spent})")
+            return _no_budget(spent)
         if answered.fresh:
             await self.acts.keep(answered)
         return answered.outcome
+
+    def _short_of(self, request: ModelRequest, used: Cost) -> BudgetExhausted | None:
+        """Name the ceiling that this request could cross, dollars in dollars."""
+        limits = self.state.limits
+        ask = most_of(
+            self.kit.count_tokens(request),
+            answer_tokens(limits),
+            self.kit.price,
+            dearest_usd_micros=self.view.dearest_turn_usd_micros,
+        )
+        match short_of(used, ask, limits):
+            case "max_tokens":
+                return BudgetExhausted("max_tokens", used=used.tokens, allowed=limits.max_tokens)
+            case "max_usd":
+                allowed = limits.max_usd_micros / USD_MICROS
+                return BudgetExhausted("max_usd", used=used.usd_micros / USD_MICROS, allowed=allowed)
+            case None:
+                return None
+            case unknown:
+                assert_never(unknown)
+
+    def _with(self, used: Cost, request: ModelRequest, reply: Reply) -> Cost:
+        return Cost(
+            tokens=used.tokens + guarded_tokens(reply, self.kit.count_tokens(request)),
+            usd_micros=used.usd_micros + (reply.cost_usd_micros or 0),
+        )
 
     async def _analyst(self, *, degraded: str) -> _Proposed:
         """Take the analyst's proposal: a pure reading of the view, no effect and no reservation."""
@@ -167,6 +213,10 @@ def _cited_first(evidence: Sequence[EvidenceItem], proposal: Proposal) -> list[E
     if proposal.onset is not None:
         cited.add(proposal.onset.citation.evidence)
     return sorted(evidence, key=lambda item: item.name not in cited)  # stable: in order of admission within
+
+
+def _no_budget(short: BudgetExhausted) -> ModelFailed:
+    return ModelFailed(kind="budget_exhausted", message=f"no budget was left to ask it ({short})")
 
 
 def repair_request(request: ModelRequest, reply: Reply, broken: Unparsed) -> ModelRequest:

@@ -8,7 +8,7 @@ from inquest.domain.budget import Limits
 from inquest.domain.event import CeilingReached, EpisodeChanged, ToolsWithdrawn
 from inquest.domain.transcript import Reply, Usage
 from inquest.errors import ModelError
-from inquest.models.scripted import Line, in_order
+from inquest.models.scripted import Line, count_tokens, in_order
 from inquest.ports import LoopView, ModelFailure
 from tests.builders import T0, at, episode
 from tests.loop_host import Host, call, calls, judged, reply, tool
@@ -116,6 +116,57 @@ async def test_dollars_are_set_aside_at_the_price_of_the_dearest_turn() -> None:
     # After 7 turns 70,000 are used; one more with tools and three to conclude would make 110,000.
     assert (gathered.stop_reason, gathered.turns) == ("max_usd", 8)
     assert state.spend.usd_micros == 80_000
+
+
+def a_cent_a_thousand(input_tokens: int, output_tokens: int) -> int:
+    return 10 * (input_tokens + output_tokens)
+
+
+async def test_without_dollars_nobody_is_asked_even_once() -> None:
+    host = Host([tool("metrics_query")], limits=Limits(max_usd_micros=0), price=a_cent_a_thousand)
+
+    gathered = await host.gather(new_call)
+
+    assert (gathered.stop_reason, gathered.turns, len(host.views)) == ("max_usd", 0, 0)
+    assert gathered.limits_hit == ("max_usd",)
+
+
+async def test_the_first_turn_is_asked_only_when_concluding_can_be_paid_for_too() -> None:
+    limits = Limits(max_output_tokens=1_000)
+    first = Host([tool("metrics_query")], limits=limits, price=a_cent_a_thousand)
+    await first.gather(in_order([calls(call("metrics_query", expression="up"))]))
+    turn = a_cent_a_thousand((await first.state()).turns[0].request_tokens, 1_000)
+
+    offered = []
+    for most in (4 * turn, 4 * turn - 1):
+        host = Host([tool("metrics_query")], limits=limits.but(max_usd_micros=most), price=a_cent_a_thousand)
+        await host.gather(in_order([calls(call("metrics_query", expression="up"))]))
+        offered.append(bool(host.views[0].tools))
+
+    assert offered == [True, False]
+
+
+async def test_dollars_are_never_passed_whatever_a_turn_costs() -> None:
+    host = Host([tool("metrics_query")], limits=Limits(max_usd_micros=400_000), price=a_cent_a_thousand)
+
+    def as_dear_as_can_be(view: LoopView) -> Reply:
+        assert host.investigator is not None
+        asked = count_tokens(host.investigator.requests[-1])
+        return new_call(view).but(cost_usd_micros=a_cent_a_thousand(asked, view.max_output_tokens))
+
+    gathered = await host.gather(as_dear_as_can_be)
+
+    assert gathered.stop_reason == "max_usd"
+    assert len((await host.state()).turns) > 1
+    assert 0 < (await host.state()).spend.usd_micros <= 400_000
+
+
+async def test_what_costs_nothing_needs_no_dollars() -> None:
+    host = Host([tool("metrics_query")], limits=Limits(max_usd_micros=0))
+
+    gathered = await host.gather(lambda view: new_call(view).but(cost_usd_micros=0))
+
+    assert (gathered.stop_reason, gathered.turns) == ("max_turns", 20)
 
 
 async def test_unknown_cost_is_counted_apart() -> None:

@@ -10,6 +10,7 @@ from inquest.domain.evidence import EvidenceItem
 from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import ModelRequest
 from inquest.ports import Connector, Investigator
+from inquest.stages.cost import Price, costs_nothing
 from inquest.stages.gather_evidence.render import evidence_text
 from inquest.stages.tools import BoundTool, bound_tools
 
@@ -43,7 +44,7 @@ class Frame:
 class GatherKit:
     """Everything stage 4 is bound to for one claimed investigation.
 
-    `count_tokens` is the Model's own (0 for the analyst). `episode_changes` gives, between turns, what
+    `count_tokens` and `price` are the Model's own (0 for the analyst). `episode_changes` gives, between turns, what
     has joined or resolved since the journal's last such event.
     """
 
@@ -51,6 +52,7 @@ class GatherKit:
     connectors: Sequence[Connector]
     count_tokens: Callable[[ModelRequest], int]
     boundary: str
+    price: Price = costs_nothing
     episode_changes: Callable[[], Awaitable[EpisodeChanged | None]] = no_changes
     tools: dict[str, BoundTool] = field(init=False)
     frame: Frame = field(init=False)

@@ -37,7 +37,7 @@ from inquest.stages.gather_evidence.rebuild import load, record_of
 from inquest.stages.gather_evidence.record import wanted
 from inquest.stages.gather_evidence.selection import select, swap_in
 from inquest.stages.gather_evidence.state import LoopState
-from inquest.stages.gather_evidence.stopping import concluding_reserve, token_ceiling, withdrawal
+from inquest.stages.gather_evidence.stopping import concluding_reserve, spending_ceiling, withdrawal
 from inquest.stages.gather_evidence.view import ParsedContents, has_decisive, held_digests
 from inquest.stages.kit import Stage
 
@@ -177,9 +177,9 @@ class _Loop:
         if evicted:
             await self._steer(Evicted(turn=step.turn, keys=evicted))
             return None
-        reached = token_ceiling(state, question.first.tokens)
+        reached = spending_ceiling(state, question.first.tokens, self._kit.price)
         if reached is not None and step.last:
-            return concluded(state, "max_tokens", hit="max_tokens")
+            return concluded(state, reached.ceiling, hit=reached.ceiling)
         if reached is not None:
             await self._steer(*withdrawal(state, reached))
             return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
+from typing import assert_never
 
 from inquest.domain.budget import CONCLUDING_RESERVE, MAX_CONCLUSION_NUDGES, MAX_STAGNANT_ITERATIONS, Limits
 from inquest.domain.event import CeilingReached, Nudge, Steering, ToolsWithdrawn
 from inquest.domain.investigation import StopReason
 from inquest.domain.observation import Signal
+from inquest.stages.cost import Cost, Price, most_of, short_of
 from inquest.stages.gather_evidence.internal_tools import unjudged
 from inquest.stages.gather_evidence.limits import answer_tokens
 from inquest.stages.gather_evidence.state import LoopState
@@ -59,19 +61,26 @@ def ceiling(state: LoopState, now: datetime) -> CeilingReached | None:
     return None
 
 
-def token_ceiling(state: LoopState, request_tokens: int) -> CeilingReached | None:
-    """Say whether a turn of `request_tokens` would cross the token ceiling.
+def spending_ceiling(state: LoopState, request_tokens: int, price: Price) -> CeilingReached | None:
+    """Say whether a turn of `request_tokens` could cross the ceiling of tokens or of dollars.
 
     While tools are on offer, what concluding costs is set aside, reckoned at the size of this turn.
     """
     limits = state.investigation.limits
-    turn = request_tokens + (answer_tokens(limits) if request_tokens else 0)
-    reserve = 0 if state.withdrawn is not None else turn * RESERVED_TURNS
-    if state.guarded_tokens + turn + reserve <= limits.max_tokens:
-        return None
-    return CeilingReached(
-        turn=state.next_turn, ceiling="max_tokens", used=state.guarded_tokens, allowed=limits.max_tokens
-    )
+    used = Cost(tokens=state.guarded_tokens, usd_micros=state.spend.usd_micros)
+    turn = most_of(request_tokens, answer_tokens(limits), price, dearest_usd_micros=state.dearest_turn_usd_micros)
+    short = short_of(used, turn, limits, asks=1 if state.withdrawn is not None else 1 + RESERVED_TURNS)
+    match short:
+        case "max_tokens":
+            return CeilingReached(turn=state.next_turn, ceiling=short, used=used.tokens, allowed=limits.max_tokens)
+        case "max_usd":
+            return CeilingReached(
+                turn=state.next_turn, ceiling=short, used=used.usd_micros, allowed=limits.max_usd_micros
+            )
+        case None:
+            return None
+        case unknown:
+            assert_never(unknown)
 
 
 def withdrawal(state: LoopState, reached: CeilingReached) -> tuple[Steering, ...]:

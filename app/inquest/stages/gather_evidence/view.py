@@ -73,6 +73,8 @@ def loop_view(state: LoopState, frame: Frame, contents: Mapping[str, bytes]) -> 
         contents=ParsedContents(contents),
         ledger=state.ledger,
         spend=state.spend,
+        guarded_tokens=state.guarded_tokens,
+        dearest_turn_usd_micros=state.dearest_turn_usd_micros,
         max_output_tokens=answer_tokens(state.investigation.limits),
     )
 
