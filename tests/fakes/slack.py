@@ -54,7 +54,7 @@ class Message:
 
 
 class FakeSlack:
-    """The handler of a `loopback` server."""
+    """The handler of a `loopback` server. `fortune` goes by method, or by METHOD#MESSAGE for one of ours alone."""
 
     def __init__(self, *, seconds_a_message: float = 1.0, scopes: frozenset[str] = SCOPES) -> None:
         self.seconds_a_message = seconds_a_message
@@ -75,7 +75,7 @@ class FakeSlack:
         refusal = self._identity_problem(seen, method)
         if refusal is not None:
             return self._refuse(refusal)
-        luck = self.fortune.next(method)
+        luck = self.fortune.next(f"{method}#{_message(asked)}") or self.fortune.next(method)
         if isinstance(luck, Limited):
             self.refusals.append("ratelimited")
             return luck.reply(b'{"ok": false, "error": "ratelimited"}')
@@ -222,6 +222,12 @@ def is_never_older(message: Message) -> bool:
     """Say whether no text of the message replaced a newer one."""
     revisions = [int(re.search(r"/r(\d+)", marker).group(1)) for marker in message.markers]  # type: ignore[union-attr]
     return revisions == sorted(revisions)
+
+
+def _message(asked: Mapping[str, Any]) -> str:
+    """Name the message that is written, "thread" or "report", as its marker does."""
+    metadata = asked.get("metadata")
+    return str(metadata["event_payload"]["marker"]).partition("#")[2] if isinstance(metadata, dict) else ""
 
 
 def _public(message: Message, *, with_metadata: bool) -> dict[str, Any]:
