@@ -194,9 +194,12 @@ def test_every_problem_of_a_file_is_told_at_once() -> None:
 
 
 def test_a_key_that_has_no_effect_on_its_type_is_refused() -> None:
-    text = SMALL + """\
+    text = (
+        SMALL
+        + """\
     integrations:
       git: {type: gitlab, url: "http://a", mandatory_matchers: {cluster: eu}}
 """
+    )
     with pytest.raises(ConfigurationError, match="mandatory_matchers has no effect on a gitlab integration"):
         parse(text, "f.yaml")
