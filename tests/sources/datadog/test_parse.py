@@ -11,6 +11,7 @@ from inquest.domain.alert import AlertStatus, severity_rank
 from inquest.domain.value import Json
 from inquest.sources import SOURCES, datadog
 from inquest.sources.datadog import parse
+from inquest.sources.datadog.payload import tags
 from inquest.sources.shared.source import Source
 from tests.sources.datadog.notifications import RECOVERED, RENOTIFY, TRIGGERED, alert, alert_of, filled, warnings
 
@@ -140,7 +141,7 @@ def test_the_title_without_its_state_names_the_alert(title: str, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("priority", "kind", "transition", "tags", "severity"),
+    ("priority", "kind", "transition", "tagged", "severity"),
     [
         ("P1", "error", "Triggered", "", "critical"),
         ("P2", "error", "Triggered", "", "high"),
@@ -160,9 +161,9 @@ def test_the_title_without_its_state_names_the_alert(title: str, name: str) -> N
     ],
 )
 def test_severity_is_the_priority_else_the_tag_else_what_was_crossed_and_a_warning_is_no_more(
-    priority: str, kind: str, transition: str, tags: str, severity: str
+    priority: str, kind: str, transition: str, tagged: str, severity: str
 ) -> None:
-    found = alert(ALERT_PRIORITY=priority, ALERT_TYPE=kind, ALERT_TRANSITION=transition, TAGS=tags)
+    found = alert(ALERT_PRIORITY=priority, ALERT_TYPE=kind, ALERT_TRANSITION=transition, TAGS=tagged)
 
     assert found.severity == severity
     assert not severity or severity_rank(severity) in range(1, 5)
@@ -173,7 +174,7 @@ def test_severity_is_the_priority_else_the_tag_else_what_was_crossed_and_a_warni
 
 
 @pytest.mark.parametrize(
-    ("tags", "labels"),
+    ("given", "labels"),
     [
         ("k:v,", {"k": "v"}),
         (",, k : v ,", {"k": "v"}),
@@ -187,13 +188,13 @@ def test_severity_is_the_priority_else_the_tag_else_what_was_crossed_and_a_warni
         ("*", {}),
     ],
 )
-def test_tags_become_labels_and_those_without_a_value_do_not(tags: str, labels: dict[str, str]) -> None:
-    found = alert(TAGS=tags, ALERT_SCOPE="")
+def test_tags_become_labels_and_those_without_a_value_do_not(given: str, labels: dict[str, str]) -> None:
+    found = alert(TAGS=given, ALERT_SCOPE="")
 
     own_labels = {"alertname": "Checkout error rate", "monitor_id": "148275309", "severity": "critical"}
     # The scope is in the title too.
     assert found.labels == {**own_labels, "env": "prod", "service": "checkout", **labels}
-    assert found.annotations["tags"] == tags.strip()
+    assert found.annotations["tags"] == given.strip()
 
 
 def test_a_tag_that_comes_twice_is_kept_once_with_a_warning() -> None:
@@ -211,8 +212,12 @@ def test_what_triggered_goes_before_what_the_monitor_is_tagged_with() -> None:
 def test_tags_beyond_the_bound_are_left_out_with_a_warning() -> None:
     many = ",".join(f"k{n}:v" for n in range(300))
 
-    assert len(alert(TAGS=many, ALERT_SCOPE="").labels) < 150
+    said: list[str] = []
+    assert list(tags(many, said, "tags")) == [(f"k{n}", "v") for n in range(256)]
+    assert said == ["tags: only the first 256 are taken"]
     assert "tags: only the first 256 are taken" in warnings(TAGS=many)
+    assert list(tags(",".join(["k:v"] * 256) + ",,", said := [], "tags")) == [("k", "v")] * 256
+    assert said == []
 
 
 def test_a_list_of_tags_is_read_as_well() -> None:
@@ -247,6 +252,26 @@ def test_without_any_id_title_and_tags_name_it_whatever_the_text_and_state() -> 
     assert firing.fingerprint == over.fingerprint
     assert alert(**unset, TAGS="service:payments", ALERT_SCOPE="").fingerprint != firing.fingerprint
     assert alert(**unset, TAGS=TRIGGERED["TAGS"] + ",pod_name:web-7").fingerprint == firing.fingerprint
+
+
+def test_without_ids_and_title_the_text_keeps_alerts_apart() -> None:
+    unset = dict.fromkeys(("ALERT_CYCLE_KEY", "ALERT_ID", "AGGREG_KEY", "ALERT_TITLE", "EVENT_TITLE"), "")
+    full, high = (alert(**unset, TEXT_ONLY_MSG=text) for text in ("disk full", "cpu high"))
+
+    assert full.fingerprint != high.fingerprint
+    assert full.labels == high.labels
+    assert (full.name, "alertname" in full.labels) == ("(no title)", False)
+    assert alert(**unset, TEXT_ONLY_MSG="\ud800\x00").fingerprint not in {full.fingerprint, high.fingerprint}
+
+
+def test_no_tag_gives_the_name_the_monitor_or_a_severity_that_hides_it() -> None:
+    unset = dict.fromkeys(("ALERT_ID", "ALERT_TITLE", "EVENT_TITLE", "ALERT_PRIORITY", "ALERT_TYPE", "ALERT_SCOPE"), "")
+    tagged = "alertname:Watchdog,monitor_id:1,severity:none"
+
+    for transition in ("Renotify", "Recovered", "Triggered"):
+        found = alert(**unset, TAGS=tagged, ALERT_TRANSITION=transition)
+        assert not found.is_heartbeat
+        assert found.labels == ({"severity": "error"} if transition == "Triggered" else {})
 
 
 def test_datadogs_own_default_payload_is_understood() -> None:

@@ -109,7 +109,9 @@ def test_what_is_no_epoch_is_none_with_a_warning(written: object) -> None:
     assert epoch(written) == (None, ["date is no epoch time"])
 
 
-@pytest.mark.parametrize("written", ["7289654400", "99999999999", 9_999_999_999_999_999_999])
+@pytest.mark.parametrize(
+    "written", ["7289654400", "99999999999", "99999999999999", "99999999999999999", 9_999_999_999_999_999_999]
+)
 def test_an_epoch_after_the_last_year_is_none_with_a_warning(written: object) -> None:
     assert epoch(written) == (None, ["date is outside the years 1970 to 2200"])
 
