@@ -546,6 +546,12 @@ class Claims(Protocol):
     async def release(self, fence: Fence) -> None:
         """Let go without a charge, and ring. Raises FenceLost, NotFound."""
 
+    async def release_unanswered(self, fence: Fence) -> None:
+        """Let go because the database did not answer: free at first, without progress charged in the end.
+
+        Raises FenceLost, NotFound.
+        """
+
     async def fail_attempt(self, fence: Fence) -> datetime:
         """End the attempt by a stage error; gives when the next may begin. Raises FenceLost, NotFound."""
 

@@ -110,6 +110,7 @@ create table investigation (
   claimed_version int not null default 0,     -- version after the claim's own generation_advanced
   released boolean not null default true,     -- the owner let go: a drain, a wait; costs no attempt
   stage_error boolean not null default false, -- the last owner ended by a stage error
+  stalls int not null default 0,              -- releases in a row, without progress, because the database did not answer
   max_model_turns int,                        -- of plan_committed
   max_connector_effects int,
   deadline_at timestamptz,

@@ -221,31 +221,44 @@ begin
   return ends;
 end $$;
 
--- The owner lets go. A drain (no stage error) costs nothing, takes back the dispatches that it cut, and rings for
--- the same one; after a stage error the next claim charges the attempt, once `not_before` has come.
+-- The owner lets go. A drain costs nothing, takes back the dispatches that it cut, and rings for the same one; after
+-- a stage error the next claim charges the attempt, once `not_before` has come. So it does after `p_free_stalls`
+-- times in a row in which the database did not answer and the owner got nowhere: else a statement that always times
+-- out would be tried for ever. What such an owner sent may have arrived, so its dispatches stay counted.
 create function let_go(
-  p_investigation text, p_owner text, p_generation int, p_attempt int, p_stage_error boolean, p_max_attempts int
+  p_investigation text, p_owner text, p_generation int, p_attempt int,
+  p_why text, -- drain, stage_error or unanswered
+  p_max_attempts int, p_free_stalls int
 ) returns timestamptz
 language plpgsql set search_path = inquest, pg_temp as $$
 declare
   a investigation;
+  stalled int;
+  charged boolean;
 begin
   select * into a from investigation i where i.investigation_id = p_investigation for update;
   if not found then
     raise exception 'investigation %', p_investigation using errcode = 'IQN01';
   end if;
   perform check_fence(a, p_owner, p_generation, p_attempt);
+  stalled := case when p_why <> 'unanswered' then a.stalls when a.version > a.claimed_version then 0
+    else a.stalls + 1 end;
+  charged := p_why = 'stage_error' or p_why = 'unanswered' and stalled > p_free_stalls;
   update investigation i
-  set status = 'queued', owner_id = null, lease_expires_at = null, released = true, stage_error = p_stage_error,
-      not_before = case when p_stage_error then clock_timestamp() + backoff(i.attempt, p_max_attempts) end
+  set status = 'queued', owner_id = null, lease_expires_at = null, released = true, stage_error = charged,
+      stalls = stalled,
+      not_before = clock_timestamp() + case when charged then backoff(i.attempt, p_max_attempts)
+        when p_why = 'unanswered' and stalled > 1 then backoff(stalled - 1, null) end
   where i.investigation_id = p_investigation
   returning i.not_before into a.not_before;
-  if p_stage_error then
-    perform ring_next(a.workspace);
-  else
+  if p_why = 'drain' then
     update effect e set dispatches = e.dispatches - 1
     where e.investigation_id = p_investigation and e.state = 'reserved' and e.generation = p_generation;
+  end if;
+  if a.not_before is null then
     perform ring(p_investigation);
+  else
+    perform ring_next(a.workspace);
   end if;
   return a.not_before;
 end $$;

@@ -10,11 +10,12 @@ import pytest
 from typing_extensions import override
 
 from inquest.domain.investigation import Status
+from inquest.errors import StoreUnavailable
 from inquest.ports import Claimed, Write
 from inquest.runtime.lease import LeaseGuard
 from inquest.runtime.worker import Act, Worker
 from inquest.store.journal import PostgresJournal
-from inquest.store.lease import ClaimLimits
+from inquest.store.lease import FREE_STALLS, ClaimLimits
 from tests.postgres import NewDatabase
 from tests.runtime.toy import ToyPipeline, World, make_worker
 from tests.store.builders import Store, opening, run_started, succeeded
@@ -208,6 +209,24 @@ async def test_a_stage_error_is_charged_and_the_investigation_ends_failed_after_
         await house.ended("inv-1")
     assert tried == [1, 2]
     assert (house.row()["status"], house.row()["attempt"]) == ("failed", 3)
+
+
+async def test_a_statement_that_is_never_answered_does_not_loop_for_ever(house: House) -> None:
+    tried: list[int] = []
+
+    async def run(claimed: Claimed, _guard: LeaseGuard) -> None:
+        tried.append(claimed.fence.attempt)
+        raise StoreUnavailable("the statement took too long")
+
+    await house.store.opened()
+    async with house.working(house.worker(run, limits=ClaimLimits(max_attempts=1))):
+
+        async def failed() -> bool:
+            house.store.look("update investigation set not_before = null, rung_at = null where status = 'queued'")
+            return await house.store.status() is Status.FAILED
+
+        await until(failed)
+    assert tried == [1] * (FREE_STALLS + 1)
 
 
 async def test_after_a_stage_error_the_work_goes_on_from_where_the_journal_stands(house: House) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from inquest.domain.investigation import Status
-from inquest.store.lease import BACKOFF_S, ClaimLimits, backoff
+from inquest.store.lease import BACKOFF_S, FREE_STALLS, ClaimLimits, backoff
 from tests.store.builders import Either, Store, interrupt_raised, nudge, run_started, succeeded, write
 
 ONE = ClaimLimits(max_running=1)
@@ -126,6 +126,42 @@ async def test_a_drain_costs_no_attempt_and_no_wait(either: Either) -> None:
         claim = await either.claimed(f"owner-{generation}")
         assert (claim.fence.generation, claim.fence.attempt) == (generation, 1)
         await either.claims.release(claim.fence)
+
+
+async def test_what_the_database_never_answers_is_tried_again_at_once_then_later_then_charged(either: Either) -> None:
+    await either.opened()
+    found = []
+    for number in range(FREE_STALLS + 3):
+        claim = await either.claims.claim(f"owner-{number}")
+        waited = claim is None
+        if claim is None:
+            await either.come_due()
+            claim = await either.claimed(f"owner-{number}")
+        found.append((waited, claim.fence.attempt))
+        await either.claims.release_unanswered(claim.fence)
+
+    assert found == [(False, 1), (False, 1), (True, 1), (True, 1), (True, 2), (True, 3)]
+
+
+async def test_progress_between_two_silences_of_the_database_costs_nothing(either: Either) -> None:
+    fence = await either.started()
+    for number in range(2 * FREE_STALLS):
+        version = (await either.journal.load("inv-1")).version
+        await either.journal.commit(write(fence, version, nudge()))
+        await either.claims.release_unanswered(fence)
+        fence = (await either.claimed(f"owner-{number}")).fence
+
+    assert fence.attempt == 1
+
+
+async def test_a_drain_between_two_silences_of_the_database_is_no_progress(either: Either) -> None:
+    await either.opened()
+    for number in range(FREE_STALLS + 1):
+        await either.claims.release((await either.claimed(f"drained-{number}")).fence)
+        await either.claims.release_unanswered((await either.claimed(f"owner-{number}")).fence)
+        await either.come_due()
+
+    assert (await either.claimed()).fence.attempt == 2
 
 
 async def test_a_stage_error_costs_an_attempt_even_after_progress(either: Either) -> None:

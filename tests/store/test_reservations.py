@@ -226,6 +226,16 @@ async def test_a_drain_takes_back_the_dispatches_that_it_cut(either: Either) -> 
     assert await either.journal.reserve(later, 0, cut) == Again(dispatches=1)
 
 
+async def test_what_the_database_did_not_answer_keeps_its_dispatches_counted(either: Either) -> None:
+    sent = query("seed/1")
+    fence = await reserved(either, sent)
+
+    await either.claims.release_unanswered(fence)
+
+    later = (await either.claimed("owner-2")).fence
+    assert await either.journal.reserve(later, 0, sent) == Again(dispatches=2)
+
+
 async def test_a_drain_takes_back_nothing_of_an_earlier_owner(either: Either) -> None:
     await reserved(either, query("seed/1"))
     fence = await either.taken_over("owner-2")

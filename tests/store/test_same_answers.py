@@ -146,9 +146,10 @@ class Lease(Command):
                 return await answer(here.renew(fence, lease=LONG)), await answer(there.renew(fence, lease=LONG))
             case "release":
                 return await answer(here.release(fence)), await answer(there.release(fence))
-            case "fail":
-                failed_here = await answer(here.fail_attempt(fence, max_attempts=2))
-                return failed_here, await answer(there.fail_attempt(fence, max_attempts=2))
+            case "unanswered" | "fail":
+                end = "fail_attempt" if self.act == "fail" else "release_unanswered"
+                ended_here = await answer(getattr(here, end)(fence, max_attempts=2))
+                return ended_here, await answer(getattr(there, end)(fence, max_attempts=2))
             case "expire":
                 expired_here = await _expired(pair, self.name)
                 return expired_here, await answer(there.expire(pair.id(self.name)))
@@ -287,7 +288,7 @@ def some(inner: st.SearchStrategy[str], most: int) -> st.SearchStrategy[tuple[st
 claims = st.builds(Claim, owner=owners, room=st.sampled_from((1, 2)), take_expired=st.booleans())
 leases = st.builds(
     Lease,
-    act=st.sampled_from(("renew", "release", "release", "fail", "expire", "halt")),
+    act=st.sampled_from(("renew", "release", "release", "unanswered", "fail", "expire", "halt")),
     back=back,
     name=names,
 )

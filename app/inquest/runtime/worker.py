@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Never
 
+from inquest.domain.fence import Fence
 from inquest.errors import FenceLost, Halted, NotFound, StoreUnavailable
 from inquest.ports import Claimed, Claims, Engine, Ids, LeaseLine, Sweep
 from inquest.runtime.delivery import DeliveryRunner
@@ -31,6 +32,7 @@ LET_GO_AGAIN_S = 0.5
 LANES_END_S = 5.0
 """How long the engine may take to say goodbye to a database that is away."""
 
+Release = Callable[[Fence], Awaitable[None]]
 Act = Callable[[Claimed, LeaseGuard], Awaitable[None]]
 """Does the whole of one claim. Returns when the investigation ended, waits, or may not go on here; raises
 FenceLost, Halted, StoreUnavailable, and whatever a stage raised. CancelledError passes."""
@@ -183,7 +185,7 @@ class Worker:
         except StoreUnavailable:
             self._outage.note()
             log().warning("work_without_database")
-            await self._let_go_patiently(guard)
+            await self._let_go_patiently(guard, self._claims.release_unanswered)
         except Exception as error:
             await self._charge(guard, error)
             raise
@@ -215,11 +217,11 @@ class Worker:
         else:
             log().info("attempt_failed", not_before=not_before.isoformat())
 
-    async def _let_go(self, guard: LeaseGuard) -> bool:
+    async def _let_go(self, guard: LeaseGuard, release: Release | None = None) -> bool:
         """Release the lease and ring, in one transaction; False when the database is away."""
         try:
             async with asyncio.timeout(LET_GO_S):
-                await self._claims.release(guard.fence)
+                await (release or self._claims.release)(guard.fence)
         except (FenceLost, NotFound):
             return True  # it ended, waits, or has another owner
         except (StoreUnavailable, TimeoutError):
@@ -228,10 +230,10 @@ class Worker:
         log().info("released")
         return True
 
-    async def _let_go_patiently(self, guard: LeaseGuard) -> None:
+    async def _let_go_patiently(self, guard: LeaseGuard, release: Release | None = None) -> None:
         """Release once the database is back, so that its restart costs no attempt."""
         gives_up_at = time.monotonic() + LET_GO_PATIENCE_S
-        while not await self._let_go(guard):
+        while not await self._let_go(guard, release):
             if self._draining or time.monotonic() >= gives_up_at:
                 return
             await asyncio.sleep(LET_GO_AGAIN_S)

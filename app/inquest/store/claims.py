@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from psycopg import Connection, OperationalError
 from psycopg.errors import Error as DriverError
 from sqlalchemy import Row
 
-from inquest.domain.budget import MAX_ATTEMPTS
 from inquest.domain.event import EVENT_SCHEMA_VERSION
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity
 from inquest.errors import FenceLost, StoreUnavailable
 from inquest.store.database import Database
-from inquest.store.lease import EVENT_VERSIONS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits
+from inquest.store.lease import EVENT_VERSIONS, FREE_STALLS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits
 from inquest.store.rules import check_text
 
 MAX_WORKSPACES_TRIED = 64
@@ -27,7 +26,9 @@ EVERYTHING = ""
 
 _CLAIM = "select * from inquest.claim(%(owner)s, %(p)s::jsonb)"
 _RENEW = "select inquest.renew_lease(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(lease_ms)s)"
-_LET_GO = "select inquest.let_go(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(stage_error)s, %(max_attempts)s)"
+_LET_GO = """
+select inquest.let_go(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(why)s, %(max_attempts)s, %(free_stalls)s)
+"""
 _EXPIRE = """
 update inquest.investigation set lease_expires_at = clock_timestamp()
 where investigation_id = %(id)s and status = 'running' returning 1
@@ -102,17 +103,31 @@ class PostgresClaims:
         The dispatches of what this owner reserved and has no outcome are taken back: they were cut.
         Raises FenceLost, NotFound.
         """
-        await self._database.value(_LET_GO, {**_named(fence), "stage_error": False, "max_attempts": MAX_ATTEMPTS})
+        await self._let_go(fence, "drain")
+
+    async def release_unanswered(self, fence: Fence, *, max_attempts: int | None = None) -> None:
+        """Let go because the database did not answer, which may have been a restart: queued again without a charge.
+
+        From the second time in a row after a wait. When that happened more than FREE_STALLS times and the owner
+        appended nothing, it is charged like a stage error. Dispatches stay counted: what was sent may have arrived.
+        Raises FenceLost, NotFound.
+        """
+        await self._let_go(fence, "unanswered", max_attempts)
 
     async def fail_attempt(self, fence: Fence, *, max_attempts: int | None = None) -> datetime:
         """End the attempt by a stage error: queued again after a wait, whose end it gives; the next claim charges it.
 
         `max_attempts` is the one of the claims. Raises FenceLost, NotFound.
         """
-        allowed = self._limits.max_attempts if max_attempts is None else max_attempts
-        parameters = {**_named(fence), "stage_error": True, "max_attempts": allowed}
-        not_before: datetime = await self._database.value(_LET_GO, parameters)
+        not_before: datetime = await self._let_go(fence, "stage_error", max_attempts)
         return not_before
+
+    async def _let_go(
+        self, fence: Fence, why: Literal["drain", "stage_error", "unanswered"], max_attempts: int | None = None
+    ) -> Any:  # noqa: ANN401  # a moment or None
+        allowed = self._limits.max_attempts if max_attempts is None else max_attempts
+        parameters = {**_named(fence), "why": why, "max_attempts": allowed, "free_stalls": FREE_STALLS}
+        return await self._database.value(_LET_GO, parameters)
 
     async def expire(self, investigation_id: str) -> bool:
         """End the lease as if its time had run out, whoever holds it; False when nobody does.

@@ -16,6 +16,8 @@ LEASE = timedelta(seconds=6)
 RENEW_EVERY = timedelta(seconds=2)
 BACKOFF_S = (1, 5, 25, 60)
 """Seconds before the next claim after the first, second .. charged attempt (design 10)."""
+FREE_STALLS = 3
+"""How often in a row an owner may let go without progress because the database did not answer, until it is charged."""
 MAX_RUNNING_IN_WORKSPACE = 4
 WORKFLOW_VERSIONS = (WORKFLOW,)
 """The workflow versions that this release claims: its own and the previous one (there is none yet)."""
@@ -78,6 +80,13 @@ class Claimed(Value):
     started_at: Instant
     now: Instant
     lease_expires_at: Instant
+
+
+def stall_wait(stalls: int) -> timedelta | None:
+    """Give the wait after the owner let go for the `stalls`th time in a row without an answer; None charges it."""
+    if stalls > FREE_STALLS:
+        return None
+    return timedelta(0) if stalls <= 1 else timedelta(seconds=BACKOFF_S[stalls - 2])
 
 
 def backoff(attempt: int, max_attempts: int) -> timedelta:

@@ -170,6 +170,12 @@ class MemoryJournal:
         memory_aggregate.uncount_cut(aggregate)
         aggregate.close_lease(Status.QUEUED)
 
+    async def release_unanswered(self, fence: Fence, *, max_attempts: int = ClaimLimits().max_attempts) -> None:
+        """Let go because the store did not answer, as `store.claims.PostgresClaims` does. Raises FenceLost."""
+        aggregate = self._find(fence.investigation_id)
+        aggregate.check_fence(fence)
+        memory_claims.release_unanswered(aggregate, self._clock.now(), max_attempts)
+
     async def fail_attempt(self, fence: Fence, *, max_attempts: int = ClaimLimits().max_attempts) -> datetime:
         """End the attempt by a stage error: charged, queued again after a wait; gives its end. Raises FenceLost."""
         aggregate = self._find(fence.investigation_id)

@@ -16,7 +16,6 @@ from inquest.domain.event import (
     GENESIS,
     Event,
     EventBody,
-    GenerationAdvanced,
     InterruptRaised,
     PlanCommitted,
     RunCancelled,
@@ -55,6 +54,7 @@ class Aggregate:
     claimed_version: int = 0
     released: bool = True
     stage_error: bool = False
+    stalls: int = 0
     marks: Marks = field(default_factory=Marks)
     started_at: datetime | None = None
     spend: Spend = field(default_factory=Spend)
@@ -261,11 +261,6 @@ def uncount_cut(aggregate: Aggregate) -> None:
     for key, row in aggregate.effects.items():
         if row.state is EffectState.RESERVED and row.generation == aggregate.generation:
             aggregate.effects[key] = row.but(dispatches=row.dispatches - 1)
-
-
-def generation_advanced(aggregate: Aggregate, owner_id: str, why: str) -> GenerationAdvanced:
-    """Word the event by which a claim shows in the journal."""
-    return GenerationAdvanced(owner_id=owner_id, generation=aggregate.generation, attempt=aggregate.attempt, why=why)
 
 
 def _latest(aggregate: Aggregate, key: str) -> EffectRow | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from inquest.domain.event import GenerationAdvanced
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Status
 from inquest.store import memory_aggregate
-from inquest.store.lease import Claimed, backoff
+from inquest.store.lease import Claimed, backoff, stall_wait
 from inquest.store.memory_aggregate import Aggregate
 from inquest.store.rules import canonical_body
 
@@ -50,7 +51,9 @@ def take(aggregate: Aggregate, owner_id: str, now: datetime, *, lease: timedelta
     aggregate.not_before = None
     aggregate.started_at = aggregate.started_at or now
     if aggregate.version > 0:
-        event = memory_aggregate.generation_advanced(aggregate, owner_id, why)
+        event = GenerationAdvanced(
+            owner_id=owner_id, generation=aggregate.generation, attempt=aggregate.attempt, why=why
+        )
         memory_aggregate.append(aggregate, [event], [canonical_body(event)], now)
     aggregate.claimed_version = aggregate.version
     fence = Fence(
@@ -76,6 +79,17 @@ def charge_stage_error(aggregate: Aggregate, now: datetime, max_attempts: int) -
     aggregate.stage_error = True
     aggregate.not_before = now + backoff(aggregate.attempt, max_attempts)
     return aggregate.not_before
+
+
+def release_unanswered(aggregate: Aggregate, now: datetime, max_attempts: int) -> None:
+    """Queue again, at once or after a wait; without progress for too long, charged."""
+    aggregate.stalls = 0 if aggregate.version > aggregate.claimed_version else aggregate.stalls + 1
+    wait = stall_wait(aggregate.stalls)
+    if wait is None:
+        charge_stage_error(aggregate, now, max_attempts)
+    else:
+        aggregate.close_lease(Status.QUEUED)
+        aggregate.not_before = now + wait if wait else None
 
 
 def _expired(aggregate: Aggregate, now: datetime) -> bool:
