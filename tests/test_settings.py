@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inquest.errors import ConfigurationError
-from inquest.settings import Settings, child_environment, operator_token
+from inquest.settings import Settings, child_environment, operator_token, secret
 
 TOKEN = "operator-CANARY"
 
@@ -96,6 +96,11 @@ def test_a_token_file_that_cannot_be_read_is_told_by_its_variable(
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"^INQUEST_OPERATOR_TOKEN_FILE: .* cannot be read"):
         operator_token(settings(monkeypatch, OPERATOR_TOKEN_FILE=str(tmp_path)))
+
+
+def test_a_secret_file_whose_path_is_none_is_told_by_its_field() -> None:
+    with pytest.raises(ConfigurationError, match=r"^intake\.bearer_file: .* cannot be read"):
+        secret(env=None, file="a\0b", field="intake.bearer")
 
 
 # ---- children

@@ -83,7 +83,7 @@ def _read_secret(path: Path, field: str) -> str:
         with path.open("rb") as opened:
             raw = opened.read(MAX_SECRET_BYTES + 1)
         value = raw.decode("utf-8").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the path
         msg = f"{field}: {path} cannot be read as text"
         raise ConfigurationError(msg) from error
     if not value or len(raw) > MAX_SECRET_BYTES:

@@ -211,3 +211,11 @@ def test_help_and_wrong_usage_import_nothing_that_is_slow(command: list[str]) ->
     ran = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=True)
 
     assert ran.stderr.rpartition("imported: ")[2] == ""
+
+
+def test_a_command_whose_standard_output_is_closed_ends_without_a_trace() -> None:
+    ended = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m inquest --help >&-', sys.executable], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")

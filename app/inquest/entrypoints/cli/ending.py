@@ -115,6 +115,8 @@ def _say(words: str, code: Exit) -> int:
 
 def flushed(code: int) -> int:
     """Write out what is buffered; when its reader has gone, say so by the exit code instead of a trace at exit."""
+    if sys.stdout is None:  # we were started with standard output closed: Python's own way of saying so
+        return code
     try:
         sys.stdout.flush()
     except BrokenPipeError:
