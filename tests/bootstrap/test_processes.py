@@ -11,10 +11,10 @@ import pytest
 
 from inquest.bootstrap import processes
 from inquest.bootstrap.home import Home
+from inquest.bootstrap.observing import configure_telemetry
 from inquest.bootstrap.processes import (
     Process,
     build_worker,
-    configure_telemetry,
     open_process,
     watch_health,
     watching_health,

@@ -1,6 +1,10 @@
 """The composition root: settings and configuration become a running service. The one place that sees every layer.
 
-home        the database (given, or embedded), migrated, and the installation key
+observing   logs and error reports
+home        the database (given, or embedded), and the installation key
+problems    what is wrong with a configuration, all of it at once
+paths       where relative paths of the file begin
+naming      what the tools of each integration are called
 sources     connectors of one workspace, from its integrations
 workspace   everything of one workspace: intakes, connectors, catalogue, destinations, models, ceilings
 claiming    one claim: its door to the outside, its kits, its pipeline

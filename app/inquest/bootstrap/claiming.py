@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from inquest.bootstrap.observing import RELEASE
 from inquest.bootstrap.workspace import Workspace
 from inquest.domain.budget import Limits
 from inquest.domain.event import EpisodeChanged, RunStarted
@@ -34,7 +35,6 @@ from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
 from inquest.telemetry import Metrics
 
-RELEASE = "inquest/0.1.0"
 MAX_PROMPT_BYTES = 65_536
 
 

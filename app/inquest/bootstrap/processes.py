@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Literal
 
-from inquest.bootstrap.claiming import RELEASE, Claiming, load_models
+from inquest.bootstrap.claiming import Claiming, load_models
 from inquest.bootstrap.home import Home
 from inquest.bootstrap.reporting import Reporting
 from inquest.bootstrap.workspace import Workspaces
@@ -29,7 +29,7 @@ from inquest.store.installation import agree_on_key
 from inquest.store.lease import ClaimLimits
 from inquest.store.queue import ProcrastinateEngine
 from inquest.store.sweep import PostgresSweep
-from inquest.telemetry import Metrics, configure_logging, configure_sentry, create_metrics, log
+from inquest.telemetry import Metrics, create_metrics, log
 
 HEALTH_EVERY_S = 60.0
 HEALTH_TIMEOUT_S = 5.0
@@ -83,13 +83,6 @@ async def open_process(settings: Settings, home: Home, workspaces: Workspaces) -
         await process.aclose()
         raise
     return process
-
-
-def configure_telemetry(settings: Settings) -> None:
-    """Set logs and error reports up for this process. Raises ConfigurationError for a DSN that is none."""
-    configure_logging(fmt=settings.log_format, level=settings.log_level)
-    dsn = settings.sentry_dsn.get_secret_value() if settings.sentry_dsn else None
-    configure_sentry(dsn, release=RELEASE)
 
 
 def build_worker(process: Process) -> Worker:

@@ -34,7 +34,6 @@ def test_every_problem_of_a_broken_file_is_told_and_no_secret(cli: Cli) -> None:
 
     plain, as_json = (cli.run("config", "check", "--config", "bad.yaml", *options) for options in ((), ("--json",)))
 
-    told = "a secret is never written here: use api_key_env or api_key_file"
     assert plain.code == as_json.code == Exit.USAGE
     assert plain.err.splitlines() == [
         "bad.yaml:4: workspaces.default.intake: unknown key; did you mean intakes?",

@@ -135,7 +135,7 @@ def list_investigations(
     as_json: AsJson = False,
 ) -> None:
     """List investigations, newest first."""
-    from inquest.entrypoints.cli.showing import show_list as do
+    from inquest.entrypoints.cli.listing import show_list as do
 
     do(_settings(), workspace, limit, as_json=as_json)
 
@@ -182,6 +182,6 @@ def replay(
     as_json: AsJson = False,
 ) -> int:
     """Rebuild an investigation from its journal and compare it, byte for byte, with what was recorded."""
-    from inquest.entrypoints.cli.checking import replay as do
+    from inquest.entrypoints.cli.replaying import replay as do
 
     return do(_settings(), investigation, as_json=as_json)

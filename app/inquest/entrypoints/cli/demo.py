@@ -21,7 +21,7 @@ import httpx2
 import typer
 
 from inquest.bootstrap.home import Home, open_home
-from inquest.bootstrap.processes import configure_telemetry
+from inquest.bootstrap.observing import configure_telemetry
 from inquest.configuration.sections import Configuration
 from inquest.destinations.verification import VerifyResult
 from inquest.destinations.verification import verify as verify_path

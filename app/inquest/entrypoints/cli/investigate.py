@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from inquest.bootstrap.home import Home, open_home
-from inquest.bootstrap.processes import Process, build_worker, configure_telemetry, open_process, watching_health
+from inquest.bootstrap.observing import configure_telemetry
+from inquest.bootstrap.processes import Process, build_worker, open_process, watching_health
 from inquest.bootstrap.workspace import Workspace, Workspaces
 from inquest.domain.alert import Post
 from inquest.domain.canonical import digest_of

@@ -14,7 +14,8 @@ import uvicorn
 from typing_extensions import override
 
 from inquest.bootstrap.home import Home, open_home
-from inquest.bootstrap.processes import build_worker, configure_telemetry, open_process, watching_health
+from inquest.bootstrap.observing import configure_telemetry
+from inquest.bootstrap.processes import build_worker, open_process, watching_health
 from inquest.bootstrap.workspace import Workspaces
 from inquest.entrypoints.cli.attended import end_with_the_starter
 from inquest.entrypoints.cli.children import Child, stop_all

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from inquest.bootstrap.home import open_database
-from inquest.bootstrap.processes import configure_telemetry
+from inquest.bootstrap.observing import configure_telemetry
 from inquest.settings import Settings
 from inquest.store.database import Database
 

@@ -10,6 +10,7 @@ import typer
 from inquest.bootstrap.home import open_database
 from inquest.bootstrap.workspace import build_workspaces
 from inquest.configuration.file import read
+from inquest.domain.delivery import destination_of
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.place import configuration_path
 from inquest.errors import ConfigurationError
@@ -56,7 +57,7 @@ def _built(path: Path) -> list[dict[str, str | list[str]]]:
             "intakes": [one.name for one in workspace.intakes],
             "integrations": [one.name for one in workspace.connectors],
             "services": [one.name for one in workspace.catalogue],
-            "destinations": sorted(workspace.destinations),
+            "destinations": sorted({destination_of(message) for message in workspace.destinations}),
             "investigator": ", ".join(workspace.model.names) if workspace.model else "analyst",
         }
         for name, workspace in built.items()

@@ -13,8 +13,9 @@ from inquest.configuration.file import read
 from inquest.destinations.verification import VerifyResult, verify_folder
 from inquest.destinations.verification import verify as verify_path
 from inquest.entrypoints.cli import follow as following
-from inquest.entrypoints.cli.checking import replayed, told
+from inquest.entrypoints.cli.checking import told
 from inquest.entrypoints.cli.place import configuration_path
+from inquest.entrypoints.cli.replaying import replayed
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.errors import ConfigurationError
 from inquest.settings import Settings
@@ -61,7 +62,7 @@ def _roots(settings: Settings, config: Path | None) -> list[Path]:
         return []
     base = path.absolute().parent
     workspaces = read(path).workspaces.values()
-    return [at(base, one.path) for workspace in workspaces for one in workspace.destinations.values()]
+    return [at(base, one.path) for workspace in workspaces for one in workspace.destinations.values() if one.path]
 
 
 def _verified(files: Mapping[str, bytes], key: str) -> VerifyResult:

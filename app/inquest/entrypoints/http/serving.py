@@ -7,7 +7,7 @@ from functools import partial
 
 from fastapi import FastAPI
 
-from inquest.bootstrap.claiming import RELEASE
+from inquest.bootstrap.observing import RELEASE
 from inquest.bootstrap.processes import Process
 from inquest.bootstrap.workspace import Workspaces
 from inquest.domain.event import Event
