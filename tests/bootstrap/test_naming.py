@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.bootstrap.naming import MAX_PREFIX_CHARS, tool_prefixes
-from inquest.configuration.sections import NAME
+from inquest.configuration.shape import NAME
 
 TYPES = ("prometheus", "loki", "gitlab")
 names = st.from_regex(NAME.replace("$", r"\Z"), fullmatch=True)

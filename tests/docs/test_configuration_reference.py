@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from inquest import resources
-from inquest.configuration import sections
+from inquest.configuration import destination, sections
 from tests.docs.pages import code, table
 
 CONFIGURATION = "docs/reference/configuration.md"
@@ -25,7 +25,7 @@ SECTIONS: dict[type[BaseModel], str] = {
     sections.Pins: "pins",
     sections.ServiceSection: "services.NAME",
     sections.KubernetesWorkload: "kubernetes",
-    sections.DestinationSection: "destinations.NAME",
+    destination.DestinationSection: "destinations.NAME",
     sections.RouteSection: "routes",
     sections.ModelSection: "model",
     sections.PriceSection: "price",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from inquest.configuration.sections import Section
+from inquest.configuration.shape import Section
 from inquest.errors import ConfigurationError
 
 S = TypeVar("S", bound=Section)

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
+from inquest.bootstrap.destinations import DESTINATIONS, Outlet, messages_of
 from inquest.bootstrap.naming import tool_prefixes
 from inquest.bootstrap.paths import at, with_files_at
 from inquest.bootstrap.problems import Problems
 from inquest.bootstrap.sources import CONNECTORS, Plug, credential
+from inquest.configuration.destination import DestinationSection
 from inquest.configuration.sections import (
     Configuration,
-    DestinationSection,
     IntakeSection,
     ModelSection,
-    RouteSection,
     ServiceSection,
     WorkspaceSection,
 )
-from inquest.destinations.folder import FolderConfig, create_folder_destination
 from inquest.domain.budget import Limits
 from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, HeaderAuth, IntakeConfig, NoAuth
 from inquest.domain.service import Service
@@ -107,12 +108,14 @@ class _Secrets:
 
     intakes: Mapping[str, Credential]
     integrations: Mapping[str, Credential]
+    destinations: Mapping[str, SecretStr]
     model: ModelAccess | None
 
     def values(self) -> list[str]:
         """List every text that must never be shown."""
         credentials = (*self.intakes.values(), *self.integrations.values())
         found = [value for one in credentials for value in secret_values(one)]
+        found += [token.get_secret_value() for token in self.destinations.values()]
         if self.model is not None and self.model.api_key is not None:
             found.append(self.model.api_key.get_secret_value())
         return found
@@ -122,6 +125,7 @@ def _secrets(section: WorkspaceSection, workspace: str, base: Path, problems: Pr
     place = f"workspaces.{workspace}"
     intakes: dict[str, Credential] = {}
     integrations: dict[str, Credential] = {}
+    destinations: dict[str, SecretStr] = {}
     model = None
     for name, intake in section.intakes.items():
         with problems.of(f"{place}.intakes.{name}"):
@@ -130,16 +134,23 @@ def _secrets(section: WorkspaceSection, workspace: str, base: Path, problems: Pr
         with problems.of(f"{place}.integrations.{name}"):
             field = f"{place}.integrations.{name}.credential"
             integrations[name] = credential(with_files_at(base, integration.credential), field)
+    for name, destination in section.destinations.items():
+        with problems.of(f"{place}.destinations.{name}"):
+            filed = with_files_at(base, destination)
+            token = secret(env=filed.token_env, file=filed.token_file, field=f"{place}.destinations.{name}.token")
+            if token is not None:
+                destinations[name] = token
     with problems.of(f"{place}.model"):
         model = _model(with_files_at(base, section.model), f"{place}.model.api_key")
-    return _Secrets(intakes, integrations, model)
+    return _Secrets(intakes, integrations, destinations, model)
 
 
 def _workspace(
     name: str, section: WorkspaceSection, secrets: _Secrets, shared: _Shared, problems: Problems
 ) -> Workspace:
     place = f"workspaces.{name}"
-    intakes, connectors, destinations = [], [], {}
+    intakes, connectors = [], []
+    destinations: dict[str, Destination] = {}
     for each, intake in section.intakes.items():
         with problems.of(f"{place}.intakes.{each}"):
             intakes.append(_intake(each, intake, name, section, _auth(secrets.intakes[each])))
@@ -162,7 +173,9 @@ def _workspace(
         bound_tools(connectors)  # two that offer a tool of one name are refused here, not at the first claim
     for each, destination in section.destinations.items():
         with problems.of(f"{place}.destinations.{each}"):
-            destinations[each] = _destination(each, destination, section, shared)
+            token = secrets.destinations.get(each)
+            outlet = _outlet(each, with_files_at(shared.base, destination), section, token, shared)
+            destinations |= DESTINATIONS[destination.type](outlet)
     return Workspace(
         name=name,
         intakes=tuple(intakes),
@@ -189,7 +202,7 @@ def _intake(name: str, section: IntakeSection, workspace: str, whole: WorkspaceS
         cooldown=section.cooldown,
         stale_after=section.stale_after,
         max_new_per_hour=whole.budgets.max_new_per_hour,
-        destinations=_route(name, whole.routes, tuple(whole.destinations)),
+        destinations=_route(name, whole),
     )
 
 
@@ -207,11 +220,14 @@ def _auth(given: Credential) -> Auth:
             assert_never(unknown)
 
 
-def _route(intake: str, routes: tuple[RouteSection, ...], every: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the destinations of the first route that an intake's posts take; without routes, every destination."""
-    if not routes:
-        return every
-    return next((route.to for route in routes if not route.intakes or intake in route.intakes), ())
+def _route(intake: str, whole: WorkspaceSection) -> tuple[str, ...]:
+    """Give where reports on an intake's posts go, message by message.
+
+    These are the destinations of the first route that takes its posts; without routes, every destination.
+    """
+    taken = next((route.to for route in whole.routes if not route.intakes or intake in route.intakes), ())
+    messages = messages_of(whole.destinations)
+    return tuple(message for name in (taken if whole.routes else whole.destinations) for message in messages[name])
 
 
 def _service(name: str, section: ServiceSection) -> Service:
@@ -228,12 +244,19 @@ def _service(name: str, section: ServiceSection) -> Service:
     )
 
 
-def _destination(name: str, section: DestinationSection, whole: WorkspaceSection, shared: _Shared) -> Destination:
-    """Build a destination. Links may go to the sources of the workspace, and to what its section allows."""
-    folder = at(shared.base, section.path)
+def _outlet(
+    name: str, section: DestinationSection, whole: WorkspaceSection, token: SecretStr | None, shared: _Shared
+) -> Outlet:
+    """Give what a destination is built from. Links may go to the sources of the workspace, and where its section says."""
     sources = {urlsplit(one.external_url or one.url).hostname or "" for one in whole.integrations.values()}
-    hosts = sorted({*sources, *section.allowed_link_hosts} - {""})
-    return create_folder_destination(name, FolderConfig(path=str(folder)), signer=shared.key, link_hosts=hosts)
+    return Outlet(
+        name=name,
+        section=section,
+        token=token,
+        folder=at(shared.base, section.path),
+        signer=shared.key,
+        link_hosts=tuple(sorted({*sources, *section.allowed_link_hosts} - {""})),
+    )
 
 
 def _model(section: ModelSection, field: str) -> ModelAccess | None:

@@ -1,1 +1,1 @@
-"""The configuration file: its shape (`sections`) and its reader (`file`)."""
+"""The configuration file: its shape (`sections`, made of `shape`) and its reader (`file`)."""

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from typing_extensions import override
 
-from inquest.configuration.sections import PATTERNS, Configuration
+from inquest.configuration.sections import Configuration
+from inquest.configuration.shape import PATTERNS
 from inquest.errors import ConfigurationError
 
 MAX_FILE_BYTES = 1_048_576

@@ -5,53 +5,18 @@ Secrets are never in it, only where they are: `*_env` names a variable, `*_file`
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from inquest.configuration.destination import DestinationSection
+from inquest.configuration.shape import MAX_DURATION, NAME, URL, URL_OR_NONE, Duration, Section
 from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
 from inquest.domain.budget import Limits
 from inquest.domain.intake import MAX_NEW_PER_HOUR
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-URL = r"^https?://[^\s@?#]+$"
-URL_OR_NONE = r"^(https?://[^\s@?#]+)?$"
-PATTERNS = {
-    NAME: "a name is of lower-case letters, digits, - and _, 63 at most",
-    URL: "write http(s)://host[:port][/path], without credentials or a query",
-    URL_OR_NONE: "write http(s)://host[:port][/path], without credentials or a query",
-}
-"""What a value that does not fit is told."""
-_DURATION = re.compile(r"^([0-9]{1,12})(ms|s|m|h|d)\Z")
-MAX_DURATION = timedelta(days=365)
 MAX_USD = 1_000_000
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
-
-def parse_duration(value: object) -> timedelta:
-    """Read "15m", "2h", "90s", "7d" or "500ms". Raises ValueError saying what is allowed."""
-    if isinstance(value, timedelta):
-        return value
-    found = _DURATION.match(str(value).strip())
-    if not found:
-        msg = f"{value!r} is no duration: write a whole number and ms, s, m, h or d, as in 15m"
-        raise ValueError(msg)
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-    except OverflowError:
-        msg = f"{value!r} is longer than anything lives"
-        raise ValueError(msg) from None
-
-
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
-
-
-class Section(BaseModel):
-    """A closed section of the file: an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Credential(Section):
@@ -187,14 +152,6 @@ class ServiceSection(Section):
     kubernetes: KubernetesWorkload = KubernetesWorkload()
     repository: str = ""
     depends_on: tuple[str, ...] = ()
-
-
-class DestinationSection(Section):
-    """Where reports go."""
-
-    type: Literal["folder"]
-    path: str
-    allowed_link_hosts: tuple[str, ...] = ()
 
 
 class RouteSection(Section):

@@ -22,6 +22,11 @@ def message_name(destination: str, message: str) -> str:
     return f"{destination}{MESSAGE_MARK}{message}"
 
 
+def destination_of(message: str) -> str:
+    """Give the destination's name out of the one of a message of it."""
+    return message.partition(MESSAGE_MARK)[0]
+
+
 class RevisionKind(StrEnum):
     """Why a revision was planned (design 12)."""
 
