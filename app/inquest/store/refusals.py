@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from psycopg import DataError
+from psycopg import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -63,13 +63,24 @@ def translate(error: DBAPIError) -> InquestError:
         return _ceiling(error)
     if sqlstate in OURS:
         return OURS[sqlstate](_message(error))
-    if sqlstate is None and isinstance(error.orig, DataError):
-        return InvariantBroken("a value that Postgres cannot hold, such as a NUL; text passes the sanitiser first")
-    if sqlstate is None or sqlstate in _TRY_LATER or sqlstate.startswith("08") or error.connection_invalidated:
+    if error.connection_invalidated:
         return StoreUnavailable(f"the database does not answer ({sqlstate or 'no connection'})")
+    if sqlstate is None:
+        return _of_the_driver(error.orig)
+    if sqlstate in _TRY_LATER or sqlstate.startswith("08"):
+        return StoreUnavailable(f"the database does not answer ({sqlstate})")
     if sqlstate in _NOT_MIGRATED:
         return ConfigurationError(f"the database lacks what this release needs ({sqlstate}): run `inquest migrate`")
     return InvariantBroken(f"the database refused a statement ({sqlstate})")
+
+
+def _of_the_driver(raised: BaseException | None) -> InquestError:
+    """Translate what the server never saw: a broken connection may pass, anything else is a statement of ours."""
+    if isinstance(raised, DataError):
+        return InvariantBroken("a value that Postgres cannot hold, such as a NUL; text passes the sanitiser first")
+    if isinstance(raised, OperationalError | InterfaceError):
+        return StoreUnavailable("the database does not answer (no connection)")
+    return InvariantBroken(f"the driver refused a statement ({type(raised).__name__})")
 
 
 def _message(error: DBAPIError) -> str:
