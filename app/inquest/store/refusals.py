@@ -63,12 +63,10 @@ def translate(error: DBAPIError) -> InquestError:
         return _ceiling(error)
     if sqlstate in OURS:
         return OURS[sqlstate](_message(error))
-    if error.connection_invalidated:
-        return StoreUnavailable(f"the database does not answer ({sqlstate or 'no connection'})")
-    if sqlstate is None:
+    if sqlstate is None and not error.connection_invalidated:
         return _of_the_driver(error.orig)
-    if sqlstate in _TRY_LATER or sqlstate.startswith("08"):
-        return StoreUnavailable(f"the database does not answer ({sqlstate})")
+    if sqlstate is None or sqlstate in _TRY_LATER or sqlstate.startswith("08") or error.connection_invalidated:
+        return StoreUnavailable(f"the database does not answer ({sqlstate or 'no connection'})")
     if sqlstate in _NOT_MIGRATED:
         return ConfigurationError(f"the database lacks what this release needs ({sqlstate}): run `inquest migrate`")
     return InvariantBroken(f"the database refused a statement ({sqlstate})")
