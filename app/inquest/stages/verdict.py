@@ -27,7 +27,7 @@ from inquest.stages.sources import independent_sources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inquest.domain.diagnosis import OnsetAt, Proposal
+    from inquest.domain.diagnosis import OnsetAt, Proposal, Remediation
     from inquest.domain.evidence import CoverageRow
     from inquest.domain.hypothesis import Ledger
     from inquest.domain.investigation import Facts, ServiceGuess
@@ -90,7 +90,7 @@ def conclude(proposal: Proposal, basis: Basis, *, degraded: str = "", notes: Seq
         non_validated_claims=judged.unvalidated,
         ruled_out=ruled_out,
         remediation_steps=mark_from_evidence(
-            proposal.remediation_steps, basis.exhibits.contents, _own_names(basis.service)
+            _steps_that_follow(proposal, verdict, said), basis.exhibits.contents, _own_names(basis.service)
         ),
         missing_evidence=proposal.missing_evidence,
         next_checks=proposal.next_checks,
@@ -100,6 +100,16 @@ def conclude(proposal: Proposal, basis: Basis, *, degraded: str = "", notes: Seq
         downgraded=downgraded,
         notes=_bounded(said),
     )
+
+
+def _steps_that_follow(proposal: Proposal, verdict: Verdict, said: list[str]) -> tuple[Remediation, ...]:
+    """Keep the steps where something is known; of an inconclusive end no step follows, whoever proposes it (T05)."""
+    if verdict is not Verdict.INCONCLUSIVE or not proposal.remediation_steps:
+        return proposal.remediation_steps
+    said.append(
+        f"{len(proposal.remediation_steps)} remediation steps are left out: nothing was shown that they follow from"
+    )
+    return ()
 
 
 def _judge(proposal: Proposal, basis: Basis, known: frozenset[str], said: list[str]) -> _Judged:
