@@ -214,6 +214,15 @@ async def test_an_empty_answer_is_empty_text(content: str | None) -> None:
     assert reply.tool_calls == ()
 
 
+async def test_a_count_past_belief_is_unknown() -> None:
+    claimed = {"prompt_tokens": 10**25, "completion_tokens": 5, "total_tokens": 10**25}
+    async with loopback(lambda _: completion({"content": "x"}, usage=claimed)) as fake:
+        reply = await complete(fake)
+
+    assert reply.usage == Usage(input_tokens=None, output_tokens=5)
+    assert reply.canonical()
+
+
 async def test_absent_usage_is_unknown_and_not_free() -> None:
     async with loopback(lambda _: completion({"content": "x"}, usage=None)) as fake:
         reply = await complete(fake)

@@ -23,6 +23,8 @@ from inquest.ports import ModelFailure
 
 PLACEHOLDER = "[System: Empty message content sanitised to satisfy protocol]"
 """What litellm puts where a message was empty: an empty answer, never text to publish."""
+MAX_TOKENS_OF_A_REPLY = 1_000_000_000
+"""A hundred times any model's window. A number above it is none that JSON, a total or a price can carry."""
 CUT_NOTE = "\n[cut by Inquest: the answer was larger than allowed]"
 
 
@@ -170,9 +172,9 @@ def _unique(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
 
 
 def _usage(usage: object) -> Usage:
-    """Read the counts; absent, not whole or both zero means that the provider did not count: unknown."""
+    """Read the counts; absent, not whole, both zero or past belief means that the provider did not count: unknown."""
     if not isinstance(usage, Mapping):
         return Usage()
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    known = [count if isinstance(count, int) and count >= 0 else None for count in counts]
+    known = [count if isinstance(count, int) and 0 <= count <= MAX_TOKENS_OF_A_REPLY else None for count in counts]
     return Usage(input_tokens=known[0] or None, output_tokens=known[1] or None)
