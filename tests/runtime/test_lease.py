@@ -124,9 +124,14 @@ def test_a_lost_fence_is_dead_whatever_the_clock_says() -> None:
     assert not guard.alive()
 
 
-def test_its_clock_is_the_databases() -> None:
-    asked_at = time.monotonic() - 60
-    assert timedelta(seconds=60) <= guard_of(asked_at=asked_at).clock.now() - NOON < timedelta(seconds=70)
+def test_its_clock_is_the_databases_and_never_ahead_of_it_however_long_the_claim_waited() -> None:
+    waited = guard_of(asked_at=time.monotonic() - 3_600)
+    before = waited.clock.monotonic()
+
+    passed = waited.clock.now() - NOON
+
+    assert timedelta(0) <= passed <= timedelta(seconds=waited.clock.monotonic() - before + 60)
+    assert not waited.alive(), "the lease is reckoned from before the claim was sent"
 
 
 async def test_what_is_held_is_renewed_again_and_again(keeper: KeeperMaker, line: ScriptedLine) -> None:

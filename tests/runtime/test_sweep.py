@@ -96,12 +96,21 @@ async def test_after_the_database_was_away_expired_leases_are_left_alone_for_one
         sweep.took_expired.clear()
         sweep.failing = {"dead_jobs": StoreUnavailable("away")}
         sweeping = sweeper(sweep, metrics, lease)
+        sweeping._outage._over_at = 0.0  # it has worked for long
         await sweeping.sweep_once()
         for step in sweeping._steps:
             step.began = float("-inf")
         sweep.failing = {}
         await sweeping.sweep_once()
         assert sweep.took_expired == expected
+
+
+@pytest.mark.parametrize(("lease", "expected"), [(timedelta(minutes=5), False), (timedelta(0), True)])
+async def test_a_worker_that_begins_cannot_know_of_an_outage_and_leaves_expired_leases_alone_for_one_lease(
+    sweep: ScriptedSweep, metrics: Metrics, lease: timedelta, expected: bool
+) -> None:
+    await sweeper(sweep, metrics, lease).sweep_once()
+    assert sweep.took_expired == [expected]
 
 
 async def test_what_runs_and_waits_is_shown_and_a_workspace_that_is_done_falls_to_zero(

@@ -24,7 +24,7 @@ class SystemClock:
 class AnchoredClock:
     """The database's clock, read once and carried on by the monotonic one: a wrong wall clock changes nothing.
 
-    `read_at` is the monotonic time at which the database said `database_now`.
+    `read_at` is the monotonic time at which the answer with `database_now` was read, so that this clock is never ahead.
     """
 
     database_now: datetime

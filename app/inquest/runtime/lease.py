@@ -30,12 +30,19 @@ RENEWALS_PER_LEASE = 3
 
 
 class LeaseGuard:
-    """One claim, while it is held. `fence` is the right to act; `clock` is the database's clock."""
+    """One claim, while it is held. `fence` is the right to act; `clock` is the database's clock.
+
+    Made as soon as the claim is answered.
+    """
 
     def __init__(self, claimed: Claimed, *, asked_at: float, lease: timedelta) -> None:
-        """`asked_at` is the monotonic time before the claim was sent: the lease ends no later than we think."""
+        """`asked_at` is the monotonic time before the claim was sent: the lease ends no later than we think.
+
+        The clock is read when the answer is there, so it is never ahead, by however long the claim waited for a
+        lock, and behind by the way of the answer only: no window ends in the future. No lease hangs on it.
+        """
         self.fence: Fence = claimed.fence
-        self.clock = AnchoredClock(database_now=claimed.now, read_at=asked_at)
+        self.clock = AnchoredClock(database_now=claimed.now, read_at=time.monotonic())
         self._lease_s = lease.total_seconds()
         self._renewed_at = asked_at
         self._lost = False

@@ -7,11 +7,14 @@ from datetime import timedelta
 
 
 class Outage:
-    """After a lost connection, leases have expired whose owners live but could not renew them (design 10)."""
+    """After a lost connection, leases have expired whose owners live but could not renew them (design 10).
+
+    Whoever begins cannot know whether the database was away until now, and takes it that it was.
+    """
 
     def __init__(self, lease: timedelta) -> None:
         self._lease_s = lease.total_seconds()
-        self._over_at = 0.0
+        self.note()
 
     def note(self) -> None:
         """Take note that the database does not answer now."""
