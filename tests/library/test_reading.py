@@ -1,0 +1,127 @@
+"""A host connects a source with a configuration and a transport, and asks it one thing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from inquest.domain.canonical import digest_of
+from inquest.domain.failure import FailureCode
+from inquest.domain.observation import Context, Error, Ok, Outcome, Query
+from inquest.domain.window import Window
+from inquest.library import (
+    PROMETHEUS_ENDPOINTS,
+    Endpoint,
+    PrometheusConfig,
+    Transport,
+    create_gitlab_connector,
+    create_loki_connector,
+    create_prometheus_connector,
+    execute_read,
+)
+from inquest.ports import Connector
+from tests.fakes.loopback import Loopback, Reply, loopback
+from tests.fakes.prometheus import success
+from tests.loop_host import SyntheticConnector, tool
+
+CONTEXT = Context(issuer="p", audience="p", resource="p", tenant="", workspace="main", connector="p")
+END = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+WINDOW = Window(start=END - timedelta(hours=1), end=END)
+
+
+@asynccontextmanager
+async def prometheus(reply: Reply) -> AsyncIterator[tuple[Loopback, Connector]]:
+    async with loopback(lambda _: reply) as fake:
+        config = PrometheusConfig(name="p", context=CONTEXT, url=fake.url)
+        connector = create_prometheus_connector(
+            config, Transport(Endpoint(base_url=fake.url), post_to=PROMETHEUS_ENDPOINTS)
+        )
+        yield fake, connector
+        await connector.aclose()
+
+
+def labels() -> Query:
+    return Query(tool="prometheus_labels", service_id="", arguments={}, time_range=WINDOW)
+
+
+@pytest.mark.parametrize("create", [create_prometheus_connector, create_loki_connector, create_gitlab_connector])
+def test_a_connector_needs_a_configuration_and_a_transport_and_nothing_else(create: Callable[..., Connector]) -> None:
+    needed = [one.name for one in inspect.signature(create).parameters.values() if one.default is one.empty]
+
+    assert needed == ["config", "transport"]
+
+
+async def test_a_read_gives_its_outcome_and_the_full_content_by_digest() -> None:
+    contents: dict[str, bytes] = {}
+    async with prometheus(success(["instance", "job"])) as (fake, connector):
+        outcome = await execute_read(connector, CONTEXT, labels(), contents=contents)
+
+    assert isinstance(outcome, Ok)
+    (observation,) = outcome.observations
+    assert digest_of(contents[observation.digest]) == observation.digest
+    assert b"instance" in contents[observation.digest]
+    assert len(fake.seen) == 1
+
+
+async def test_a_host_that_keeps_no_contents_gets_the_same_outcome() -> None:
+    async with prometheus(success(["job"])) as (_, connector):
+        kept: dict[str, bytes] = {}
+        first = await execute_read(connector, CONTEXT, labels(), contents=kept)
+        again = await execute_read(connector, CONTEXT, labels())
+
+    assert isinstance(first, Ok)
+    assert isinstance(again, Ok)
+    assert first.observations[0].observation_id == again.observations[0].observation_id
+
+
+async def test_a_source_that_fails_is_an_outcome() -> None:
+    async with prometheus(Reply(503, b"overloaded: SECRET")) as (_, connector):
+        outcome = await execute_read(connector, CONTEXT, labels())
+
+    assert isinstance(outcome, Error)
+    assert outcome.error.code is FailureCode.PROVIDER_ERROR
+    assert "SECRET" not in outcome.model_dump_json()
+
+
+@pytest.mark.parametrize("field", list(Context.model_fields))
+async def test_another_context_is_refused_and_nothing_is_sent(field: str) -> None:
+    async with prometheus(success([])) as (fake, connector):
+        outcome = await execute_read(connector, CONTEXT.but(**{field: "rival"}), labels())
+
+    assert isinstance(outcome, Error)
+    assert outcome.error.code is FailureCode.CONTEXT_MISMATCH
+    assert fake.seen == []
+
+
+async def test_loose_json_is_read_as_a_query_or_refused() -> None:
+    asked = labels().model_dump(mode="json")
+    async with prometheus(success(["job"])) as (fake, connector):
+        right = await execute_read(connector, CONTEXT, asked)
+        wrong = await execute_read(connector, CONTEXT, {**asked, "workspace": "rival"})
+
+    assert isinstance(right, Ok)
+    assert isinstance(wrong, Error)
+    assert wrong.error.code is FailureCode.INVALID_QUERY
+    assert len(fake.seen) == 1
+
+
+async def test_a_bug_of_a_connector_is_an_outcome_and_is_logged_by_its_type(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def break_down(_: Query) -> Outcome:
+        raise ZeroDivisionError("SECRET")
+
+    connector = SyntheticConnector([tool("metrics_query", break_down)], context=CONTEXT)
+    query = Query(tool="metrics_query", service_id="", arguments={"expression": "up"}, time_range=WINDOW)
+
+    outcome = await execute_read(connector, CONTEXT, query)
+
+    assert isinstance(outcome, Error)
+    assert outcome.error.code is FailureCode.PROVIDER_ERROR
+    said = capsys.readouterr()
+    assert '"error": "ZeroDivisionError"' in said.err
+    assert "SECRET" not in said.err + said.out + outcome.model_dump_json()
