@@ -52,7 +52,7 @@ lock: .venv/ready-uv ## Write the lock files anew from pyproject.toml (UPGRADE=1
 
 clean: ## Remove the environment and all caches (not .inquest/, which holds your investigations)
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
-	find app tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app bench tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are made by setup_venv.py as its last act. A moved checkout has an environment of elsewhere.
 MOVED := $(if $(wildcard .venv/made-in),$(if $(filter-out $(subst $() ,?,$(CURDIR)),$(subst $() ,?,$(shell cat .venv/made-in))),moved))

@@ -1,0 +1,98 @@
+"""A model provider and a Prometheus that answer at once, in one process of their own, for real workers.
+
+`python -m bench.stand_in` prints the port that it listens on. The provider speaks OpenAI's chat completions and follows the script of 20
+turns: which turn it is asked is the number of its own replies in the conversation. Prometheus gives one series.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from bench.installation import HOST, Installation, running, until
+from bench.instant_source import POINTS
+from bench.script import CONCLUSION, DIAGNOSIS, TWENTY_TURNS, calls
+from tests.fakes.loopback import Reply, Seen, loopback
+
+TOOL = "prometheus_query_range"
+COMPLETIONS = "/v1/chat/completions"
+_EMPTY: dict[str, object] = {"rules": {"groups": []}, "alerts": {"alerts": []}, "metadata": {}}
+"""What Prometheus answers where a list is wrong; elsewhere a list without anything in it."""
+
+
+def completion(asked: Mapping[str, Any]) -> dict[str, object]:
+    """Write the next reply of the script to the request `asked`. A request without tools is for the diagnosis."""
+    turn = sum(message["role"] == "assistant" for message in asked["messages"]) + 1
+    wanted = calls(TWENTY_TURNS, turn, TOOL) if asked.get("tools") else ()
+    text = None if wanted else CONCLUSION if asked.get("tools") else DIAGNOSIS
+    message = {
+        "role": "assistant",
+        "content": text,
+        "tool_calls": [
+            {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in wanted
+        ]
+        or None,
+    }
+    return {
+        "id": f"chatcmpl-{turn}",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": asked["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if wanted else "stop"}],
+        "usage": {"prompt_tokens": 1_000, "completion_tokens": 50, "total_tokens": 1_050},
+    }
+
+
+def prometheus(seen: Seen) -> object:
+    """Give the data of Prometheus' answer to `seen`."""
+    operation = seen.path.rsplit("/", 1)[-1]
+    if operation == "query_range":
+        start, step = float(seen.param("start")), float(seen.param("step"))
+        count = min(int((float(seen.param("end")) - start) / step) + 1, POINTS)
+        values = [[start + number * step, str(number % 17)] for number in range(count)]
+        return {"resultType": "matrix", "result": [{"metric": {"__name__": "bench_series"}, "values": values}]}
+    if operation == "query":
+        return {"resultType": "vector", "result": []}
+    return _EMPTY.get(operation, [])
+
+
+def answer(seen: Seen) -> Reply:
+    """Answer a request to either."""
+    if seen.path == COMPLETIONS:
+        return Reply(body=json.dumps(completion(json.loads(seen.body))).encode())
+    return Reply(body=json.dumps({"status": "success", "data": prometheus(seen)}).encode())
+
+
+async def serve() -> None:
+    """Serve until the process is ended."""
+    async with loopback(answer) as one:
+        sys.stdout.write(f"{one.port}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+@contextmanager
+def watched_by_stand_in(one: Installation) -> Iterator[None]:
+    """Run it for the length of a `with`, as the model and the one source of `one`."""
+    with running("stand_in", [sys.executable, "-m", "bench.stand_in"], one.folder, {}) as process:
+        until(lambda: process.has_said("\n"), "the stand-in is ready")
+        url = f"http://{HOST}:{process.said().strip()}"
+        one.configure(
+            integrations={"prometheus": {"type": "prometheus", "url": url}},
+            model={
+                "names": ["openai/scripted"],
+                "base_url": f"{url}/v1",
+                "context_window_tokens": 200_000,
+                "price": {"input_usd": 0, "output_usd": 0},
+            },
+        )
+        yield
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
