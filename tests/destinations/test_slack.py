@@ -99,7 +99,7 @@ async def test_blocks_that_slack_refuses_are_said_as_a_short_text(both: tuple[Sl
 
 
 async def test_a_burst_keeps_to_a_message_a_second() -> None:
-    async with slack_messages(seconds_a_message=1.0) as (root, report):
+    async with slack_messages(seconds_a_message=0.5) as (root, report):  # half of it is left to a busy machine
         answers = await asyncio.gather(post(root), post(report), post(root, revision=3))
         assert all(isinstance(answer, Sent) for answer in answers)
         assert root.fake.refusals == []
@@ -227,9 +227,9 @@ async def test_an_answer_that_is_not_slacks_says_nothing_about_the_message(answe
     assert "log in" not in failed.reason
 
 
-async def test_an_answer_without_an_end_is_left(both: tuple[Slack, Slack]) -> None:
-    huge = Reply(200, b"[" + b"1," * 5_000_000, {"Content-Type": "application/json"})
-    failed = await send_to(lambda _: huge)
+async def test_an_answer_without_an_end_is_left() -> None:
+    body = b'{"ok": true, "channel": "C0", "ts": "1.1", "more": "' + b"x" * 9_000_000 + b'"}'
+    failed = await send_to(lambda _: Reply(200, body))
     assert isinstance(failed, DeliveryFailed)
     assert failed.uncertain
 
