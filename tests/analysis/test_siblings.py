@@ -26,6 +26,7 @@ def series(metric: str, **labels: str) -> dict[str, str]:
         ("payment_errors_total", Role.ERRORS),
         ("kube_pod_container_status_restarts_total", Role.RESTARTS),
         ("kafka_consumer_lag", Role.SATURATION),
+        ("hikaricp_connections_acquire_seconds_max", Role.LATENCY),
         ("build_number", Role.OTHER),
     ],
 )
@@ -76,17 +77,31 @@ def test_the_most_telling_come_first_and_the_number_is_bounded() -> None:
     assert found[0].metric == "worker_threads"
 
 
+def test_a_histogram_is_asked_by_its_buckets_and_not_once_more_by_its_count() -> None:
+    found = siblings([series("latency_seconds_bucket", le="1"), series("latency_seconds_count")], CHECKOUT)
+
+    assert [one.metric for one in found] == ["latency_seconds_bucket"]
+    assert [one.metric for one in siblings([series("latency_seconds_count")], CHECKOUT)] == ["latency_seconds_count"]
+
+
 @pytest.mark.parametrize(
     ("limit", "used", "bounded"),
     [
         (
             "db_pool_connections_max",
             ["db_pool_connections_in_use", "db_pool_wait_seconds"],
-            "db_pool_connections_in_use",
+            ("db_pool_connections_in_use",),
         ),
-        ("max_open_files", ["process_open_fds"], None),
-        ("memory_limit", [], None),
+        ("max_open_files", ["process_open_fds"], ()),
+        (
+            "hikaricp_connections_max",
+            ["hikaricp_connections_pending", "hikaricp_connections_active", "hikaricp_connections"],
+            ("hikaricp_connections", "hikaricp_connections_active"),
+        ),
+        ("pool_limit", ["pool_waiting", "pool_free"], ()),
+        ("jobs_queued_max", ["jobs_queued"], ("jobs_queued",)),
+        ("memory_limit", [], ()),
     ],
 )
-def test_a_limit_bounds_what_shares_its_beginning(limit: str, used: list[str], bounded: str | None) -> None:
+def test_a_limit_bounds_what_shares_its_beginning(limit: str, used: list[str], bounded: tuple[str, ...]) -> None:
     assert limited_by(limit, used) == bounded

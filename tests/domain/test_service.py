@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inquest.domain.investigation import ServiceGuess
-from inquest.domain.service import Service, resolve_service
+from inquest.domain.service import Service, dependency_matchers, resolve_service
 from inquest.domain.value import Labels
 
 CATALOGUE = (
@@ -49,3 +49,23 @@ def test_a_guess_keeps_to_the_alerts_namespace() -> None:
             "loki": {"namespace": "shop", "service": "orders"},
         },
     )
+
+
+def test_what_it_calls_is_selected_as_its_entry_says_else_where_the_service_itself_is() -> None:
+    catalogue = (
+        Service(name="checkout", match={"app": "checkout", "cluster": "eu"}, depends_on=("payments", "orders-db")),
+        Service(name="orders-db", match={"job": "postgres"}, matchers={"loki": {"unit": "postgresql"}}),
+    )
+    guess = resolve_service({"app": "checkout", "cluster": "eu"}, catalogue)
+
+    beside = {"app": "payments", "cluster": "eu"}
+    assert dependency_matchers(guess, catalogue) == {
+        "payments": {"prometheus": beside, "loki": beside},
+        "orders-db": {"prometheus": {"job": "postgres"}, "loki": {"unit": "postgresql"}},
+    }
+
+
+def test_what_cannot_be_guessed_is_left_out() -> None:
+    catalogue = (Service(name="checkout", match={"team": "orders"}, depends_on=("payments",)),)
+
+    assert dependency_matchers(resolve_service({"team": "orders"}, catalogue), catalogue) == {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inquest.domain.selector import quote, selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from inquest.domain.value import Labels
 
@@ -58,6 +58,10 @@ _WORDS: tuple[tuple[Role, frozenset[str]], ...] = (
     (Role.LATENCY, frozenset({"duration", "latency", "seconds_bucket"})),
     (Role.TRAFFIC, frozenset({"requests", "calls", "messages", "jobs", "queries", "operations"})),
 )  # fmt: skip
+NOT_IN_USE = frozenset({"pending", "waiting", "waiters", "wait", "queued", "idle", "free", "available"})
+"""Of a resource: what waits for it or lies idle. It grows beyond the limit, or falls as the use rises."""
+_OBSERVED_MAXIMUM = re.compile(r"_(?:seconds|milliseconds|duration|latency)_max$")
+"""The longest that was measured (Micrometer's gauges): no limit of anything."""
 _SKIPPED = re.compile(r"^(ALERTS|ALERTS_FOR_STATE|up|scrape_.*|.*_(created|info|sum))$|:")
 """Prometheus's own series, metadata, and recorded results of other expressions."""
 
@@ -65,6 +69,8 @@ _SKIPPED = re.compile(r"^(ALERTS|ALERTS_FOR_STATE|up|scrape_.*|.*_(created|info|
 def role_of(metric: str) -> Role:
     """Say what `metric` tells, by the words of its name."""
     words = set(metric.lower().split("_"))
+    if _OBSERVED_MAXIMUM.search(metric):
+        return Role.LATENCY
     if metric.endswith("_bucket"):
         return Role.LATENCY if words & {"duration", "latency", "seconds", "milliseconds", "time"} else Role.OTHER
     return next((role for role, known in _WORDS if words & known), Role.OTHER)
@@ -82,13 +88,18 @@ def siblings(series: Iterable[Labels], matchers: Labels) -> tuple[Sibling, ...]:
     found = [
         sibling
         for metric in sorted(labels_of)
-        if metric and not _SKIPPED.search(metric)
+        if metric and not _SKIPPED.search(metric) and not _is_counted_twice(metric, labels_of)
         for sibling in _ask(metric, labels_of[metric], matchers)
     ]
     used = [one.metric for one in found if one.role is Role.SATURATION]
-    wanted = [one for one in found if one.role is not Role.LIMIT or limited_by(one.metric, used) is not None]
+    wanted = [one for one in found if one.role is not Role.LIMIT or limited_by(one.metric, used)]
     order = list(Role)
     return tuple(sorted(wanted, key=lambda one: (order.index(one.role), one.metric)))[:MAX_SIBLINGS]
+
+
+def _is_counted_twice(metric: str, known: Container[str]) -> bool:
+    """Say whether `metric` is the count of a histogram, which its buckets hold too: no latency by itself."""
+    return metric.endswith("_count") and f"{metric.removesuffix('_count')}_bucket" in known
 
 
 def _ask(metric: str, labels: set[str], matchers: Labels) -> Sequence[Sibling]:
@@ -109,14 +120,18 @@ def _ask(metric: str, labels: set[str], matchers: Labels) -> Sequence[Sibling]:
     ]
 
 
-def limited_by(limit: str, used: Iterable[str]) -> str | None:
-    """Give the metric of `used` that `limit` bounds: the one that shares the longest beginning with it.
+def limited_by(limit: str, used: Iterable[str]) -> tuple[str, ...]:
+    """Give the metrics of `used` that `limit` may bound, sorted: those that share the longest beginning with it.
 
-    At least two words must be shared: db_pool_connections_max bounds db_pool_connections_in_use.
+    At least two words must be shared: db_pool_connections_max bounds db_pool_connections_in_use. What only
+    waits for the resource, or lies idle, is not bounded by it.
     """
     shared = {metric: _common_words(metric, limit) for metric in used}
-    best = max(sorted(shared), key=lambda metric: shared[metric], default=None)
-    return best if best is not None and shared[best] >= 2 else None  # noqa: PLR2004  # two words
+    shared = {metric: count for metric, count in shared.items() if not set(metric.split("_")[count:]) & NOT_IN_USE}
+    longest = max(shared.values(), default=0)
+    if longest < 2:  # noqa: PLR2004  # two words
+        return ()
+    return tuple(sorted(metric for metric, count in shared.items() if count == longest))
 
 
 def _common_words(first: str, second: str) -> int:

@@ -21,6 +21,10 @@ FAILED_STATES = frozenset({
     "failed", "canceled", "cancelled", "skipped", "blocked", "created", "opened", "closed", "locked",
 })  # fmt: skip
 """Of a deployment that failed or never ran, and of a merge request that is not merged."""
+RUNS = frozenset({"deployment", "config", "scaling", "node"})
+"""What acts by itself. A merge or a commit acts only once something that carries it runs."""
+SETTLED_MS = 15 * 60 * 1000
+"""A change that was followed by so long a calm gives way to what began after it (engineering judgement)."""
 LIKELY = 0.5
 """From this score on a change is worth blaming when the rest agrees."""
 

@@ -70,10 +70,11 @@ class ServiceGuess(Value):
 
 
 class Integrations(Value):
-    """Stage 1's section."""
+    """Stage 1's section. `dependencies`: the labels that select what the service calls, by name, then type of source."""
 
     sources: tuple[ConnectedSource, ...]
     service: ServiceGuess
+    dependencies: dict[str, dict[str, Labels]] = Field(default_factory=dict)
 
 
 class Facts(Value):

@@ -46,6 +46,33 @@ def resolve_service(labels: Labels, catalogue: tuple[Service, ...]) -> ServiceGu
     )
 
 
+def dependency_matchers(service: ServiceGuess, catalogue: tuple[Service, ...]) -> dict[str, dict[str, Labels]]:
+    """Say which labels select each service that `service` calls, by its name, then by type of source.
+
+    Its entry of the catalogue decides. Without one it is looked for where `service` itself is, under its own
+    name: a guess that a label search proves or not. What cannot even be guessed is left out.
+    """
+    entries = {entry.name: entry for entry in catalogue}
+    found = {
+        name: _entry_matchers(entries[name]) if name in entries else _beside(service, name)
+        for name in service.depends_on
+    }
+    return {name: matchers for name, matchers in found.items() if matchers}
+
+
+def _beside(service: ServiceGuess, name: str) -> dict[str, Labels]:
+    """Put `name` where the service's own name stands in its matchers; nothing where it does not."""
+    return {
+        kind: {label: name if value == service.service_id else value for label, value in labels.items()}
+        for kind, labels in service.matchers.items()
+        if service.service_id in labels.values()
+    }
+
+
+def _entry_matchers(entry: Service) -> dict[str, Labels]:
+    return {kind: entry.matchers.get(kind) or entry.match for kind in ("prometheus", "loki")}
+
+
 def _from_catalogue(entry: Service) -> ServiceGuess:
     return ServiceGuess(
         service_id=entry.name,
@@ -54,5 +81,5 @@ def _from_catalogue(entry: Service) -> ServiceGuess:
         workload=entry.workload,
         repository=entry.repository,
         depends_on=entry.depends_on,
-        matchers={kind: entry.matchers.get(kind) or entry.match for kind in ("prometheus", "loki")},
+        matchers=_entry_matchers(entry),
     )

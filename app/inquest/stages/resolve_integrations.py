@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inquest.domain.investigation import ConnectedSource, Integrations, IntegrationsResolved, Investigation
-from inquest.domain.service import Service, resolve_service
+from inquest.domain.service import Service, dependency_matchers, resolve_service
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,10 +35,12 @@ def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage i
     async def resolve_integrations(state: Investigation) -> IntegrationsResolved:
         episode = state.episode
         labels = {**episode.primary.alert.labels, **episode.common_labels}
+        service = resolve_service(labels, kit.catalogue)
         return IntegrationsResolved(
             integrations=Integrations(
                 sources=connected_sources(kit.connectors, kit.health),
-                service=resolve_service(labels, kit.catalogue),
+                service=service,
+                dependencies=dependency_matchers(service, kit.catalogue),
             )
         )
 

@@ -7,48 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.metric_names import metric_names
 from inquest.analysis.novelty import Novel, novel_templates
-from inquest.analysis.onset import SUSTAINED_POINTS
-from inquest.analysis.siblings import RATE_WINDOW_MS, Role, limited_by, siblings
-from inquest.analysis.suspects import LIKELY, Suspect, suspects
-from inquest.domain.value import epoch_ms
+from inquest.analysis.siblings import Role
+from inquest.analysis.suspects import LIKELY, RUNS, SETTLED_MS, Suspect, suspects
+from inquest.investigators.analyst.dependencies import Dependency, look_at_dependencies
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
-from inquest.investigators.analyst.question import (
-    alert_expression,
-    asks_for_signal,
-    service_matchers,
-    written_expression,
-)
-from inquest.investigators.analyst.tools import RANGE_TOOL
+from inquest.investigators.analyst.question import alert_expression, asks_for_signal, service_matchers
+from inquest.investigators.analyst.signs import Saturation, Sign, saturations, signs_of
+from inquest.investigators.analyst.silence import silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inquest.domain.investigation import ServiceGuess
-    from inquest.domain.signals import Point
     from inquest.domain.window import IncidentWindow
     from inquest.ports import LoopView
 
-FULL = 0.95
-"""A resource counts as used up from this share of its limit on (engineering judgement)."""
 LAG_STEPS = 2
 """How many samples later than the symptom a cause may be seen, since both are sampled."""
-
-
-class Sign(NamedTuple):
-    """A sibling metric with what it tells and its course."""
-
-    metric: str
-    role: Role
-    course: Course
-    exhibit: Exhibit
-
-
-class Saturation(NamedTuple):
-    """A resource whose use reached its limit in the incident, first at `at_ms`, and had not before it."""
-
-    used: Sign
-    limit: Sign
-    at_ms: int
 
 
 class NovelLines(NamedTuple):
@@ -75,6 +50,7 @@ class Appraisal:
     signal: Course | None
     signs: tuple[Sign, ...]
     saturations: tuple[Saturation, ...]
+    dependencies: tuple[Dependency, ...]
     novel: tuple[NovelLines, ...]
     changes: tuple[SuspectChange, ...]
     changes_answered: tuple[Exhibit, ...]
@@ -90,7 +66,7 @@ class Appraisal:
     @property
     def own_change(self) -> SuspectChange | None:
         """Give the likeliest change of the service itself, None when none is likely."""
-        return next((one for one in self.changes if one.suspect.is_own and one.suspect.score >= LIKELY), None)
+        return next((one for one in self.changes if one.suspect.is_own and _may_act(one.suspect)), None)
 
     def behind(self, found: SuspectChange) -> SuspectChange | None:
         """Give the merge request that `found` brought: of the same revision, merged before it began."""
@@ -108,12 +84,25 @@ class Appraisal:
 
     def moved(self, *roles: Role) -> tuple[Sign, ...]:
         """Give the signs of `roles` that left their baseline no later than the symptom, furthest first."""
-        onset = self.onset_ms
-        if onset is None or self.signal is None:
+        latest = self.latest_ms
+        if latest is None:
             return ()
-        latest = onset + LAG_STEPS * max(self.signal.step_ms, 1)
         found = [s for s in self.signs if s.role in roles and s.course.onset and s.course.onset.at_ms <= latest]
         return tuple(sorted(found, key=lambda sign: (-sign.course.away, sign.metric)))
+
+    @property
+    def slack_ms(self) -> int:
+        """Give how far two moments may be apart because both are seen in samples."""
+        return LAG_STEPS * max(self.signal.step_ms, 1) if self.signal else 0
+
+    @property
+    def latest_ms(self) -> int | None:
+        """Give when the symptom was there at the latest: what moved later did not bring it."""
+        return None if self.onset_ms is None else self.onset_ms + self.slack_ms
+
+
+def _may_act(suspect: Suspect) -> bool:
+    return suspect.score >= LIKELY and suspect.change.change in RUNS
 
 
 def appraise(view: LoopView) -> Appraisal | None:
@@ -122,7 +111,7 @@ def appraise(view: LoopView) -> Appraisal | None:
     if facts is None or integrations is None:
         return None
     shown = tuple(exhibits(view))
-    signs = _signs(view, shown, facts.window)
+    signs = signs_of(view, shown, facts.window, service_matchers(view), facts.service)
     signal = _signal(view, shown, facts.window) or (None if alert_expression(view) else _symptom(signs))
     onset = signal.onset.at_ms if signal and signal.onset else None
     return Appraisal(
@@ -130,12 +119,13 @@ def appraise(view: LoopView) -> Appraisal | None:
         service=integrations.service,
         signal=signal,
         signs=signs,
-        saturations=_saturations(signs),
-        novel=_novel(shown, facts.window),
+        saturations=saturations(signs),
+        dependencies=look_at_dependencies(view, shown, facts.window),
+        novel=_novel(shown, facts.window, onset),
         changes=_changes(shown, integrations.service, onset, signal.step_ms if signal else 0),
         changes_answered=tuple(one for one in shown if one.content.kind == "changes"),
         logs_answered=tuple(one for one in shown if one.content.kind == "logs"),
-        gaps=_gaps(view),
+        gaps=(*_gaps(view), *silence(view, shown, onset)),
         is_firing=bool(view.investigation.episode.firing),
     )
 
@@ -164,64 +154,12 @@ def _symptom(signs: Sequence[Sign]) -> Course | None:
     return None
 
 
-def _signs(view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow) -> tuple[Sign, ...]:
-    series = [labels for one in shown if one.content.kind == "series" for labels in one.content.series]
-    asked = {sibling.expression: sibling for sibling in siblings(series, service_matchers(view))}
-    service = view.investigation.facts.service if view.investigation.facts else ""
-    found: list[Sign] = []
-    for one in shown:
-        sibling = asked.get(written_expression(view, one.asked))
-        if sibling is None or one.asked.query.tool != RANGE_TOOL:
-            continue
-        subject = f"{sibling.metric} of {service}" if service else sibling.metric
-        course = strongest(list(courses(one, window, subject)))
-        if course is not None and not ("rate(" in sibling.expression and _is_climbing(course, one)):
-            found.append(Sign(sibling.metric, sibling.role, course, one))
-    return tuple(found)
+def _novel(shown: Sequence[Exhibit], window: IncidentWindow, onset_ms: int | None) -> tuple[NovelLines, ...]:
+    """Compare each answer over the incident with the same query over the baseline; without one, with nothing.
 
-
-def _is_climbing(course: Course, exhibit: Exhibit) -> bool:
-    """Say whether the baseline of a rate is no baseline: the series began in what was asked, not long before it."""
-    began = next((at for at, value in (*course.baseline, *course.points) if value is not None), None)
-    if began is None or not course.baseline:
-        return False
-    asked_from = epoch_ms(exhibit.asked.query.time_range.start)
-    return began >= asked_from + course.step_ms and course.baseline[-1][0] < began + RATE_WINDOW_MS
-
-
-def _saturations(signs: Sequence[Sign]) -> tuple[Saturation, ...]:
-    used = {sign.metric: sign for sign in signs if sign.role is Role.SATURATION}
-    found = []
-    for limit in (sign for sign in signs if sign.role is Role.LIMIT):
-        metric = limited_by(limit.metric, used)
-        saturated = None if metric is None else _saturated(used[metric], limit)
-        if saturated is not None:
-            found.append(saturated)
-    return tuple(sorted(found, key=lambda one: one.at_ms))
-
-
-def _saturated(used: Sign, limit: Sign) -> Saturation | None:
-    """Say whether the use reached the limit for SUSTAINED_POINTS samples in a row, and had not before."""
-    at = _first_full(used.course.points, limit.course.points)
-    if at is None or _first_full(used.course.baseline, limit.course.baseline) is not None:
-        return None
-    return Saturation(used, limit, at)
-
-
-def _first_full(used: Sequence[Point], limit: Sequence[Point]) -> int | None:
-    """Give the time of the first of SUSTAINED_POINTS samples in a row at FULL of the limit or more."""
-    bound = {at: value for at, value in limit if value}
-    row: list[int] = []
-    for at, value in used:
-        full = value is not None and at in bound and value >= FULL * bound[at]
-        row = [*row, at] if full else []
-        if len(row) == SUSTAINED_POINTS:
-            return row[0]
-    return None
-
-
-def _novel(shown: Sequence[Exhibit], window: IncidentWindow) -> tuple[NovelLines, ...]:
-    """Compare each answer over the incident with the same query over the baseline; without one, with nothing."""
+    What was new long before the trouble is not of it.
+    """
+    earliest = 0 if onset_ms is None else onset_ms - SETTLED_MS
     logs = [one for one in shown if one.content.kind == "logs"]
     found: list[NovelLines] = []
     for one in logs:
@@ -233,7 +171,8 @@ def _novel(shown: Sequence[Exhibit], window: IncidentWindow) -> tuple[NovelLines
             if other.asked.query.time_range == window.baseline and _same_question(one, other)
         ]
         baseline = [line for content in same if content.kind == "logs" for line in content.lines]
-        found.extend(NovelLines(one, novel) for novel in novel_templates(one.content.lines, baseline))
+        novel = novel_templates(one.content.lines, baseline)
+        found.extend(NovelLines(one, template) for template in novel if template.first_ms >= earliest)
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.siblings import Role
 from inquest.domain.transcript import ToolCall
+from inquest.investigators.analyst.blame import blamed_change, strain, surge, troubled
 from inquest.investigators.analyst.tools import JUDGE_TOOL
 
 if TYPE_CHECKING:
@@ -61,13 +62,16 @@ def judge(hypothesis: Hypothesis, found: Appraisal) -> Judged:
         case "traffic":
             return _judge_traffic(found)
         case "dependency":
-            return Judged("open", (), "nothing that was looked at shows the services that this one calls")
+            return _judge_dependency(found)
         case _:
             return Judged("open", (), "no signal that was looked at tells")
 
 
 def _judge_change(found: Appraisal) -> Judged:
     own = found.own_change
+    if own is not None and blamed_change(found) is None and (troubled(found) or surge(found)):
+        why = "a change of the service took effect, but something else came closer to the trouble"
+        return Judged("open", (own.exhibit.item.name,), why)
     if own is not None:
         return Judged("supported", (own.exhibit.item.name,), "a change of the service took effect shortly before onset")
     answered = tuple(one.item.name for one in found.changes_answered if not one.item.observation.truncated)
@@ -81,14 +85,29 @@ def _judge_resource(found: Appraisal) -> Judged:
         first = found.saturations[0]
         names = (first.used.exhibit.item.name, first.limit.exhibit.item.name)
         return Judged("supported", names, "a limited resource was used up in the incident and not before it")
-    moved = found.moved(Role.SATURATION)
+    moved = [sign for sign in strain(found) if sign.role is Role.SATURATION]
     if moved:
         movers = tuple(sign.exhibit.item.name for sign in moved)
         return Judged("supported", movers, "use of a resource left its baseline no later than the symptom")
     seen = tuple(sign.exhibit.item.name for sign in found.signs if sign.role is Role.SATURATION)
     if not seen:
         return Judged("open", (), "no metric of a limited resource was found for the service")
-    return Judged("refuted", seen, "every resource that was looked at stayed at its baseline until the symptom")
+    return Judged(
+        "refuted",
+        seen,
+        "every resource that was looked at stayed at its baseline, or far below its limit, until the symptom",
+    )
+
+
+def _judge_dependency(found: Appraisal) -> Judged:
+    worse = troubled(found)
+    if worse is not None:
+        names = (worse.trouble.sign.exhibit.item.name,)
+        return Judged("supported", names, "something that the service calls got worse no later than the symptom")
+    seen = tuple(sign.exhibit.item.name for one in found.dependencies for sign in one.signs)
+    if not found.dependencies or not all(one.signs for one in found.dependencies):
+        return Judged("open", seen, "not everything that the service calls is known and was seen")
+    return Judged("refuted", seen, "what the service calls answered as usual until the symptom")
 
 
 def _judge_traffic(found: Appraisal) -> Judged:

@@ -10,17 +10,26 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from inquest.analysis.siblings import siblings
 from inquest.domain.selector import selector
 from inquest.domain.transcript import ToolCall
 from inquest.domain.value import from_epoch_ms, rfc3339
 from inquest.domain.window import Window
 from inquest.investigators.analyst.appraisal import appraise
+from inquest.investigators.analyst.dependencies import MAX_SIGNS, TELLING
 from inquest.investigators.analyst.exhibit import exhibits
-from inquest.investigators.analyst.question import alert_expression, expression_in, service_matchers
+from inquest.investigators.analyst.question import (
+    alert_expression,
+    dependency_matchers,
+    expression_in,
+    service_matchers,
+)
+from inquest.investigators.analyst.signs import metrics_of
+from inquest.investigators.analyst.silence import STEP_S, lines_expression
 from inquest.investigators.analyst.tools import (
     DEPLOYMENTS_TOOL,
     EVERY_PROJECT,
+    LINES_TOOL,
+    MERGES_TOOL,
     RANGE_TOOL,
     RULES_TOOL,
     SERIES_TOOL,
@@ -28,8 +37,9 @@ from inquest.investigators.analyst.tools import (
 from inquest.stages.gather_evidence.state import SEED_BATCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from inquest.analysis.siblings import Sibling
     from inquest.domain.value import Json
     from inquest.ports import LoopView
 
@@ -51,7 +61,15 @@ Ask = tuple[str, dict[str, "Json"]]
 def next_calls(view: LoopView) -> tuple[ToolCall, ...]:
     """Give the calls of the next turn; none when there is nothing more to ask."""
     offered = {tool.name for tool in view.tools}
-    steps = (_signal_close_up, _rule_of_alert, _series_of_service, _changes_elsewhere, _siblings_close_up)
+    steps = (
+        _signal_close_up,
+        _rule_of_alert,
+        _series_of_service,
+        _changes_elsewhere,
+        _lines_of_service,
+        _siblings_close_up,
+        _dependencies_close_up,
+    )
     asks = [ask for step in steps for ask in step(view) if ask[0] in offered]
     fresh = [ask for ask in asks if not _was_asked(view, *ask)]
     return tuple(
@@ -97,25 +115,46 @@ def _rule_of_alert(view: LoopView) -> Iterator[Ask]:
 
 
 def _series_of_service(view: LoopView) -> Iterator[Ask]:
-    matchers = service_matchers(view)
-    if matchers:
-        yield SERIES_TOOL, {"selector": selector(matchers)}
+    """Ask which series exist, of the service and of what it calls."""
+    for matchers in (service_matchers(view), *dependency_matchers(view).values()):
+        if matchers:
+            yield SERIES_TOOL, {"selector": selector(matchers)}
 
 
 def _changes_elsewhere(_: LoopView) -> Iterator[Ask]:
-    """Ask what was deployed elsewhere: to blame it where it fits, and to rule it out where it does not."""
-    yield DEPLOYMENTS_TOOL, {"project": EVERY_PROJECT}
+    """Ask what was deployed and merged elsewhere: to blame it where it fits, and to rule it out where it does not."""
+    for tool in (DEPLOYMENTS_TOOL, MERGES_TOOL):
+        yield tool, {"project": EVERY_PROJECT}
+
+
+def _lines_of_service(view: LoopView) -> Iterator[Ask]:
+    """Ask how much the service logs around the onset: no error line is an answer, no line at all is a gap."""
+    expression, close = lines_expression(view), focus(view)
+    refused = any(one.query.tool == LINES_TOOL and one.failure is not None for one in view.asked)
+    if expression and close is not None and not refused and _close_ups(view, expression) == 0:
+        yield LINES_TOOL, {"expression": expression, "step_seconds": STEP_S, **_range(close)}
 
 
 def _siblings_close_up(view: LoopView) -> Iterator[Ask]:
     """Ask for the course of every telling metric of the service, once the series and the signal are known."""
+    yield from _close_up(view, metrics_of(tuple(exhibits(view)), service_matchers(view)))
+
+
+def _dependencies_close_up(view: LoopView) -> Iterator[Ask]:
+    """Ask whether what the service calls answers late or with errors, or ran out of something."""
+    shown = tuple(exhibits(view))
+    for matchers in dependency_matchers(view).values():
+        known = [one for one in metrics_of(shown, matchers) if one.role in TELLING]
+        yield from _close_up(view, known[:MAX_SIGNS])
+
+
+def _close_up(view: LoopView, metrics: Iterable[Sibling]) -> Iterator[Ask]:
     close = focus(view)
-    found = [labels for one in exhibits(view) if one.content.kind == "series" for labels in one.content.series]
     if close is None or (alert_expression(view) and _close_ups(view, alert_expression(view)) == 0):
         return
-    for sibling in siblings(found, service_matchers(view)):
-        if _close_ups(view, sibling.expression) == 0:
-            yield RANGE_TOOL, {"expression": sibling.expression, **_range(close)}
+    for metric in metrics:
+        if _close_ups(view, metric.expression) == 0:
+            yield RANGE_TOOL, {"expression": metric.expression, **_range(close)}
 
 
 def _range(window: Window) -> dict[str, Json]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from inquest.domain.value import Labels
     from inquest.ports import LoopView
 
+MAX_DEPENDENCIES = 3
+"""Services that this one calls which are looked at: a look is half a dozen queries."""
+
 
 def alert_expression(view: LoopView) -> str:
     """Give what the alert measures: from the alert itself, else from its rule as the source showed it."""
@@ -34,6 +37,20 @@ def service_matchers(view: LoopView) -> Labels:
     """Give the labels that select the service at a Prometheus, {} when none are known."""
     integrations = view.investigation.integrations
     return dict(integrations.service.matchers.get("prometheus", {})) if integrations else {}
+
+
+def log_matchers(view: LoopView) -> Labels:
+    """Give the labels that select the service at a Loki, {} when none are known."""
+    integrations = view.investigation.integrations
+    return dict(integrations.service.matchers.get("loki", {})) if integrations else {}
+
+
+def dependency_matchers(view: LoopView) -> dict[str, Labels]:
+    """Give the labels that select each service that this one calls at a Prometheus, by name: the first few."""
+    integrations = view.investigation.integrations
+    known = integrations.dependencies if integrations else {}
+    found = {name: matchers["prometheus"] for name, matchers in known.items() if matchers.get("prometheus")}
+    return dict(list(found.items())[:MAX_DEPENDENCIES])
 
 
 def asks_for_signal(view: LoopView, asked: Asked) -> bool:

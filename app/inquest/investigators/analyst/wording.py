@@ -12,8 +12,9 @@ from inquest.stages.claims import render
 if TYPE_CHECKING:
     from inquest.domain.claim import Citation
     from inquest.domain.signals import ChangeRecord
-    from inquest.investigators.analyst.appraisal import NovelLines, Saturation, SuspectChange
+    from inquest.investigators.analyst.appraisal import NovelLines, SuspectChange
     from inquest.investigators.analyst.exhibit import Course, Exhibit
+    from inquest.investigators.analyst.signs import Saturation
 
 MAX_FRAGMENT_CHARS = 160
 SIGNIFICANT_DIGITS = 4
