@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -51,6 +52,23 @@ def test_three_servers_answer_with_the_times_moved_to_now(backend: RecordedBacke
     assert project["id"] == 42
     assert json.loads(backend.alert)["alerts"][0]["startsAt"] == "2026-06-01T08:28:00Z"
     assert backend.scenario.anchor == LATER - timedelta(minutes=2)
+
+
+def test_a_server_that_is_said_to_be_unreachable_answers_503_and_the_others_as_ever() -> None:
+    scenario = recorded()
+    header = scenario.header.but(unreachable=("loki",))
+    with start(replace(scenario, header=header), now=LATER) as running:
+        answers = [
+            ask(f"{url}/{path}").status_code
+            for url, path in (
+                (running.loki_url, "ready"),
+                (running.loki_url, "loki/api/v1/labels"),
+                (running.prometheus_url, "-/ready"),
+            )
+        ]
+        assert [record.server for record in running.journal] == ["loki", "loki", "prometheus"]
+
+    assert answers == [503, 503, 200]
 
 
 def test_replies_have_the_headers_of_the_real_server(backend: RecordedBackend) -> None:

@@ -18,11 +18,11 @@ from inquest.scenarios.gitlab.throttle import Throttle
 from inquest.scenarios.journal import RequestJournal, RequestRecord
 from inquest.scenarios.loki.api import LokiApi
 from inquest.scenarios.loki.lines import Lines
-from inquest.scenarios.pack.format import Scenario
+from inquest.scenarios.pack.format import Scenario, ServerName
 from inquest.scenarios.prometheus.api import PrometheusApi
 from inquest.scenarios.promql.samples import Samples
 
-Server = Literal["", "prometheus", "loki", "gitlab"]
+Server = Literal[""] | ServerName
 Answer = Callable[[http.Request], http.Reply]
 
 
@@ -44,7 +44,13 @@ def answers_of(
         token=gitlab_token,
         throttle=Throttle(gitlab_requests_per_minute, clock=clock),
     )
-    return {"prometheus": prometheus.answer, "loki": loki.answer, "gitlab": gitlab.answer}
+    answers: dict[Server, Answer] = {"prometheus": prometheus.answer, "loki": loki.answer, "gitlab": gitlab.answer}
+    return answers | dict.fromkeys(scenario.header.unreachable, _no_answer)
+
+
+def _no_answer(_: http.Request) -> http.Reply:
+    """Answer as the proxy in front of a server that is gone."""
+    return http.text(503, "no healthy upstream")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from inquest.entrypoints.cli.showing import terminal_markdown
 from inquest.entrypoints.cli.tell import teller
 from inquest.errors import InquestError
 from inquest.scenarios.catalogue import open_scenario
-from inquest.scenarios.pack.format import Truth
+from inquest.scenarios.judge import wrong_with
+from inquest.scenarios.pack.format import CatalogueEntry, Truth
 from inquest.scenarios.server import HOST, RecordedBackend, start
 from inquest.settings import Settings, child_environment
 from inquest.store.database import Database
@@ -102,7 +103,7 @@ def demo(keep: Path | None, seed: int, *, as_json: bool) -> int:
     settings = Settings(home=stage.folder, database_url=None, key_file=None, log_level="error", log_format="console")
     configure_telemetry(settings)
     with start(open_scenario(PACK, seed=seed), now=datetime.now(UTC)) as backend:
-        stage.config.write_text(_configuration(backend), encoding="utf-8")
+        stage.config.write_text(configuration_of(backend), encoding="utf-8")
         with open_home(settings) as home, _processes(stage, backend) as children:
             played = asyncio.run(_play(stage, home, backend, children, as_json=as_json))
     if keep is None:
@@ -186,7 +187,7 @@ def _processes(stage: Stage, backend: RecordedBackend) -> Iterator[Sequence[Chil
         stop_all(children)
 
 
-def _configuration(backend: RecordedBackend) -> str:
+def configuration_of(backend: RecordedBackend) -> str:
     """Write the configuration that the demo runs with, as an operator would."""
     projects = sorted(str(one.project["path_with_namespace"]) for one in backend.scenario.changes.projects)
     section = {
@@ -208,12 +209,23 @@ def _configuration(backend: RecordedBackend) -> str:
                         },
                     },
                 },
+                "services": {one.name: _service(one) for one in backend.scenario.header.services},
                 "destinations": {"reports": {"type": "folder", "path": "reports"}},
             }
         },
     }
     Configuration.model_validate(section)
     return json.dumps(section, indent=2) + "\n"  # JSON is YAML
+
+
+def _service(entry: CatalogueEntry) -> dict[str, object]:
+    """Write an entry of the service catalogue."""
+    return {
+        "match": entry.match,
+        "kubernetes": {"namespace": entry.namespace, "workload": entry.workload},
+        "repository": entry.repository,
+        "depends_on": list(entry.depends_on),
+    }
 
 
 def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> int:
@@ -257,12 +269,7 @@ def _wrong(diagnosis: Diagnosis | None, truth: Truth, verified: VerifyResult) ->
     if diagnosis is None:
         return ["there is no diagnosis"]
     found = [f"the report does not verify: {problem}" for problem in verified.problems]
-    if diagnosis.verdict is not truth.verdict:
-        found.append(f"the verdict is {diagnosis.verdict}, it should be {truth.verdict}")
-    if not truth.accepts(diagnosis.root_cause_category):
-        found.append(f"the cause is {diagnosis.root_cause_category}, it should be {truth.category}")
-    if truth.affected_object.rsplit("/", 1)[-1] != diagnosis.affected_object.rsplit("/", 1)[-1]:
-        found.append(f"the culprit is {diagnosis.affected_object or 'nobody'}, it should be {truth.affected_object}")
+    found += wrong_with(diagnosis, truth)
     found += [f"a claim fails: {one.claim.text} ({one.reason})" for one in diagnosis.non_validated_claims]
     return found
 

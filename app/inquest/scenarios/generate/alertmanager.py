@@ -25,7 +25,13 @@ def fingerprint(labels: Mapping[str, str]) -> str:
 
 
 def firing_body(
-    *, labels: Mapping[str, str], annotations: Mapping[str, str], starts_at: datetime, expr: str, receiver: str
+    *,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    starts_at: datetime,
+    expr: str,
+    receiver: str,
+    domain: str = "shop.example",
 ) -> bytes:
     """Give the body for one alert that fires since `starts_at`, raised by the rule expression `expr`."""
     sorted_labels, sorted_annotations = dict(sorted(labels.items())), dict(sorted(annotations.items()))
@@ -36,7 +42,7 @@ def firing_body(
         "annotations": sorted_annotations,
         "startsAt": rfc3339(starts_at),
         "endsAt": "0001-01-01T00:00:00Z",
-        "generatorURL": f"http://prometheus.shop.example:9090/graph?g0.expr={quote_plus(expr)}&g0.tab=1",
+        "generatorURL": f"http://prometheus.{domain}:9090/graph?g0.expr={quote_plus(expr)}&g0.tab=1",
         "fingerprint": fingerprint(labels),
     }
     body = {
@@ -46,7 +52,7 @@ def firing_body(
         "groupLabels": group_labels,
         "commonLabels": sorted_labels,
         "commonAnnotations": sorted_annotations,
-        "externalURL": "http://alertmanager.shop.example:9093",
+        "externalURL": f"http://alertmanager.{domain}:9093",
         "version": "4",
         "groupKey": "{}:" + as_text(tuple(sorted(group_labels.items()))),
         "truncatedAlerts": 0,

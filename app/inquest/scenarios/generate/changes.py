@@ -1,230 +1,191 @@
-"""What GitLab would know: projects, deployments, merge requests and commits of the shop."""
+"""What GitLab would know: projects, deployments, merge requests and commits of the shop, as its API gives them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from inquest.domain.value import Json, from_epoch_ms, rfc3339
-from inquest.scenarios.generate.noise import commit_sha, noise
-from inquest.scenarios.generate.release import NEW_POOL_SIZE, NEW_WORKERS, OLD_POOL_SIZE, OLD_WORKERS, VERSIONS
-from inquest.scenarios.generate.timeline import HOUR, MINUTE, SECOND, Timeline
+from inquest.scenarios.generate.merges import Deployment, Merge, Project, projects
+from inquest.scenarios.generate.noise import commit_sha
+from inquest.scenarios.generate.play import Play
+from inquest.scenarios.generate.shop import Part, Person
+from inquest.scenarios.generate.timeline import HOUR
 from inquest.scenarios.pack.changes import Changes, Object, RecordedCommit, RecordedMergeRequest, RecordedProject
 
-_HOST = "https://gitlab.shop.example"
-_DAY = 24 * HOUR
-_PROJECTS = {"checkout": 4201, "payments": 4202, "frontend": 4203, "search": 4204}
-_PEOPLE = {"ines": ("Ines Duarte", 71), "tomas": ("Tomas Brandt", 72), "amara": ("Amara Osei", 73)}
+_IDS = {Part.CHECKOUT: 4201, Part.PAYMENTS: 4202, Part.FRONTEND: 4203, Part.SEARCH: 4204}
+_GROUP_ID = 420
+
+
+def changes(play: Play) -> Changes:
+    """Give the changes of a variation."""
+    return Changes(projects=tuple(_Writer(play, one).project() for one in projects(play)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
-    """A merge request of the story: merged at `merged_at`, epoch ms."""
+class _Writer:
+    """Writes the objects of one project."""
 
-    title: str
-    description: str
-    author: str
-    branch: str
-    merged_at: int
-    path: str
-    diff: str
-    added: int
-    removed: int
+    play: Play
+    of: Project
 
+    @property
+    def _name(self) -> str:
+        return self.play.shop.names[self.of.part]
 
-@dataclass(frozen=True, slots=True)
-class _Deployment:
-    """A deployment of the story: begun and finished, epoch ms, with the merge that is its head."""
+    @property
+    def _path(self) -> str:
+        return self.play.shop.project(self.of.part)
 
-    begun_at: int
-    finished_at: int
-    head: _Merge
-    version: str
+    @property
+    def _host(self) -> str:
+        return f"https://gitlab.{self.play.shop.domain}"
 
+    @property
+    def _id(self) -> int:
+        return _IDS[self.of.part]
 
-def changes(seed: int, times: Timeline) -> Changes:
-    """Give the changes of variation `seed`."""
-    stories = {
-        "checkout": _checkout(times),
-        "payments": _payments(times),
-        "frontend": _quiet("frontend", times, 27 * HOUR, "Lazy-load product images", "web/src/Gallery.tsx", "tomas"),
-        "search": _quiet("search", times, 3 * _DAY, "Tune the synonyms list", "config/synonyms.txt", "amara"),
-    }
-    return Changes(projects=tuple(_project(seed, name, *story) for name, story in stories.items()))
+    def _sha(self, what: str) -> str:
+        return commit_sha(self.play.seed, f"{self.of.part}/{what}")
 
+    def project(self) -> RecordedProject:
+        """Write everything."""
+        return RecordedProject(
+            project=self._project(),
+            deployments=tuple(
+                self._deployment(one, self.of.first_deployment + index) for index, one in enumerate(self.of.deployments)
+            ),
+            merge_requests=tuple(
+                RecordedMergeRequest(merge_request=self._merge_request(merge), diffs=(_diff(merge),))
+                for merge in self.of.merges
+            ),
+            commits=tuple(RecordedCommit(commit=self._commit(merge), paths=(merge.path,)) for merge in self.of.merges),
+        )
 
-def culprit_number(seed: int) -> int:
-    """Give the number (iid) of the merge request that did it."""
-    return _numbers(seed, "checkout")[0] + 2
+    def _user(self, person: Person) -> Object:
+        return {
+            "id": person.number,
+            "username": person.username,
+            "name": person.name,
+            "state": "active",
+            "avatar_url": None,
+            "web_url": f"{self._host}/{person.username}",
+        }
 
+    def _project(self) -> Object:
+        group = self.play.shop.group
+        return {
+            "id": self._id,
+            "description": f"The {self._name} service",
+            "name": self._name,
+            "name_with_namespace": f"{group} / {self._name}",
+            "path": self._name,
+            "path_with_namespace": self._path,
+            "created_at": "2023-05-11T08:00:00.000Z",
+            "default_branch": "main",
+            "web_url": f"{self._host}/{self._path}",
+            "namespace": {"id": _GROUP_ID, "name": group, "path": group, "kind": "group", "full_path": group},
+            "archived": False,
+            "visibility": "private",
+        }
 
-def _numbers(seed: int, project: str) -> tuple[int, int]:
-    """Give the first merge request's and the first deployment's number of a project."""
-    chance = noise(seed, f"changes/{project}")
-    return chance.randrange(120, 900), chance.randrange(60, 400)
+    def _commit(self, merge: Merge) -> Object:
+        sha, at = self._sha(merge.branch), _time(merge.merged_at)
+        email = f"{merge.author.username}@{self.play.shop.domain}"
+        title = f"Merge branch '{merge.branch}' into 'main'"
+        return {
+            "id": sha,
+            "short_id": sha[:8],
+            "created_at": at,
+            "parent_ids": [self._sha(f"{merge.branch}/parent")],
+            "title": title,
+            "message": f"{title}\n\n{merge.title}\n\nSee merge request {self._path}!{self.of.number(merge)}",
+            "author_name": merge.author.name,
+            "author_email": email,
+            "authored_date": at,
+            "committer_name": merge.author.name,
+            "committer_email": email,
+            "committed_date": at,
+            "web_url": f"{self._host}/{self._path}/-/commit/{sha}",
+        }
 
+    def _merge_request(self, merge: Merge) -> Object:
+        number, merged = self.of.number(merge), _time(merge.merged_at)
+        author: Json = self._user(merge.author)
+        return {
+            "id": self._id * 1000 + number,
+            "iid": number,
+            "project_id": self._id,
+            "title": merge.title,
+            "description": merge.description,
+            "state": "merged",
+            "created_at": _time(merge.merged_at - 26 * HOUR),
+            "updated_at": merged,
+            "merged_by": author,
+            "merge_user": author,
+            "merged_at": merged,
+            "closed_by": None,
+            "closed_at": None,
+            "target_branch": "main",
+            "source_branch": merge.branch,
+            "user_notes_count": 2,
+            "author": author,
+            "assignees": [],
+            "reviewers": [],
+            "labels": [],
+            "draft": False,
+            "merge_status": "can_be_merged",
+            "detailed_merge_status": "not_open",
+            "sha": self._sha(f"{merge.branch}/head"),
+            "merge_commit_sha": self._sha(merge.branch),
+            "squash_commit_sha": None,
+            "reference": f"!{number}",
+            "references": {"short": f"!{number}", "relative": f"!{number}", "full": f"{self._path}!{number}"},
+            "web_url": f"{self._host}/{self._path}/-/merge_requests/{number}",
+            "has_conflicts": False,
+        }
 
-def _checkout(times: Timeline) -> tuple[list[_Merge], list[_Deployment]]:
-    retry = _Merge(
-        "Retry inventory lookups once",
-        "The inventory service drops idle connections; one retry hides that from the customer.",
-        "tomas", "retry-inventory", times.merged_at - 2 * _DAY, "src/inventory/client.py",
-        "@@ -41,1 +41,1 @@ class InventoryClient:\n-    attempts = 1\n+    attempts = 2\n", 1, 1,
-    )  # fmt: skip
-    mail = _Merge(
-        "Fix a typo in the order confirmation mail",
-        "Closes #1180.",
-        "amara", "fix-mail-typo", times.merged_at - 95 * MINUTE, "templates/confirmation.html",
-        "@@ -7,1 +7,1 @@\n-  <p>Your order has been recieved.</p>\n+  <p>Your order has been received.</p>\n", 1, 1,
-    )  # fmt: skip
-    workers = _Merge(
-        "Raise worker concurrency for the spring sale",
-        "Load tests leave half of the CPU unused with 16 workers. Raises worker concurrency to 64. The pool gets "
-        "smaller so that all pods together stay under the connection limit when we scale out.",
-        "ines", "raise-worker-concurrency", times.merged_at, "deploy/values.yaml",
-        "@@ -12,9 +12,9 @@ checkout:\n   server:\n-    workers: "
-        f"{OLD_WORKERS}\n+    workers: {NEW_WORKERS}\n     port: 8080\n   database:\n     host: orders-db\n"
-        f"-    pool_size: {OLD_POOL_SIZE}\n+    pool_size: {NEW_POOL_SIZE}\n     acquire_timeout_ms: 5000\n",
-        2, 2,
-    )  # fmt: skip
-    old, new = VERSIONS["checkout"]
-    before = times.merged_at - 2 * _DAY + 3 * HOUR
-    deployments = [
-        _Deployment(before, before + 170 * SECOND, retry, old),
-        _Deployment(times.deploy_started_at, times.deployed_at, workers, new),
-    ]
-    return [retry, mail, workers], deployments
-
-
-def _payments(times: Timeline) -> tuple[list[_Merge], list[_Deployment]]:
-    done = times.payments_deployed_at
-    logging = _Merge(
-        "Log the acquirer's response time",
-        "Adds duration_ms to the authorisation log line. No change of behaviour.",
-        "amara", "log-acquirer-duration", done - 22 * MINUTE, "src/acquirer.go",
-        '@@ -88,1 +88,1 @@ func authorise(\n-\tlog.Info("authorisation approved")\n'
-        '+\tlog.Info("authorisation approved", "duration_ms", took.Milliseconds())\n', 1, 1,
-    )  # fmt: skip
-    version = VERSIONS["payments"][1]
-    return [logging], [_Deployment(done - 150 * SECOND, done, logging, version)]
-
-
-def _quiet(
-    name: str, times: Timeline, ago: int, title: str, path: str, author: str
-) -> tuple[list[_Merge], list[_Deployment]]:
-    """Tell of a project in which nothing happened near the incident."""
-    diff = "@@ -1,1 +1,1 @@\n-before\n+after\n"
-    merge = _Merge(title, "", author, f"{name}-change", times.onset - ago, path, diff, 1, 1)
-    done = times.onset - ago + 40 * MINUTE
-    return [merge], [_Deployment(done - 2 * MINUTE, done, merge, "1.0.0")]
-
-
-def _project(seed: int, name: str, merges: list[_Merge], deployments: list[_Deployment]) -> RecordedProject:
-    first_merge, first_deployment = _numbers(seed, name)
-    numbered = {merge.title: first_merge + index for index, merge in enumerate(merges)}
-    return RecordedProject(
-        project=_project_object(name),
-        deployments=tuple(
-            _deployment_object(seed, name, one, first_deployment + index) for index, one in enumerate(deployments)
-        ),
-        merge_requests=tuple(
-            RecordedMergeRequest(
-                merge_request=_merge_request_object(seed, name, merge, numbered[merge.title]),
-                diffs=(_diff_object(merge),),
-            )
-            for merge in merges
-        ),
-        commits=tuple(
-            RecordedCommit(commit=_commit_object(seed, name, merge, numbered[merge.title]), paths=(merge.path,))
-            for merge in merges
-        ),
-    )
-
-
-def _time(at_ms: int) -> str:
-    return rfc3339(from_epoch_ms(at_ms))
-
-
-def _user(name: str) -> Object:
-    full_name, number = _PEOPLE[name]
-    url = f"{_HOST}/{name}"
-    return {"id": number, "username": name, "name": full_name, "state": "active", "avatar_url": None, "web_url": url}
-
-
-def _project_object(name: str) -> Object:
-    return {
-        "id": _PROJECTS[name],
-        "description": f"The {name} service of the shop",
-        "name": name,
-        "name_with_namespace": f"shop / {name}",
-        "path": name,
-        "path_with_namespace": f"shop/{name}",
-        "created_at": "2023-05-11T08:00:00.000Z",
-        "default_branch": "main",
-        "web_url": f"{_HOST}/shop/{name}",
-        "namespace": {"id": 420, "name": "shop", "path": "shop", "kind": "group", "full_path": "shop"},
-        "archived": False,
-        "visibility": "private",
-    }
-
-
-def _commit_object(seed: int, project: str, merge: _Merge, number: int) -> Object:
-    sha = commit_sha(seed, f"{project}/{merge.branch}")
-    full_name = _PEOPLE[merge.author][0]
-    email, at = f"{merge.author}@shop.example", _time(merge.merged_at)
-    return {
-        "id": sha,
-        "short_id": sha[:8],
-        "created_at": at,
-        "parent_ids": [commit_sha(seed, f"{project}/{merge.branch}/parent")],
-        "title": f"Merge branch '{merge.branch}' into 'main'",
-        "message": f"Merge branch '{merge.branch}' into 'main'\n\n{merge.title}\n\nSee merge request shop/{project}!{number}",
-        "author_name": full_name,
-        "author_email": email,
-        "authored_date": at,
-        "committer_name": full_name,
-        "committer_email": email,
-        "committed_date": at,
-        "web_url": f"{_HOST}/shop/{project}/-/commit/{sha}",
-    }
+    def _deployment(self, one: Deployment, number: int) -> Object:
+        sha, user = self._sha(one.head.branch), self._user(one.head.author)
+        begun, finished = _time(one.begun_at), _time(one.finished_at)
+        job, pipeline = self._id * 10_000 + number, self._id * 20_000 + number
+        return {
+            "id": self._id * 100 + number,
+            "iid": number,
+            "ref": "main",
+            "sha": sha,
+            "created_at": begun,
+            "updated_at": finished,
+            "user": user,
+            "environment": {
+                "id": 9,
+                "name": "production",
+                "external_url": f"https://{self._name}.{self.play.shop.domain}",
+            },
+            "deployable": {
+                "id": job,
+                "status": "success",
+                "stage": "deploy",
+                "name": f"deploy {self._name}",
+                "ref": "main",
+                "tag": False,
+                "created_at": begun,
+                "started_at": begun,
+                "finished_at": finished,
+                "user": user,
+                "commit": {
+                    "id": sha,
+                    "short_id": sha[:8],
+                    "title": one.head.title,
+                    "created_at": _time(one.head.merged_at),
+                },
+                "pipeline": {"id": pipeline, "ref": "main", "sha": sha, "status": "success"},
+                "web_url": f"{self._host}/{self._path}/-/jobs/{job}",
+            },
+            "status": "success",
+        }
 
 
-def _merge_request_object(seed: int, project: str, merge: _Merge, number: int) -> Object:
-    merged, created = _time(merge.merged_at), _time(merge.merged_at - 26 * HOUR)
-    return {
-        "id": _PROJECTS[project] * 1000 + number,
-        "iid": number,
-        "project_id": _PROJECTS[project],
-        "title": merge.title,
-        "description": merge.description,
-        "state": "merged",
-        "created_at": created,
-        "updated_at": merged,
-        "merged_by": _user(merge.author),
-        "merge_user": _user(merge.author),
-        "merged_at": merged,
-        "closed_by": None,
-        "closed_at": None,
-        "target_branch": "main",
-        "source_branch": merge.branch,
-        "user_notes_count": 2,
-        "author": _user(merge.author),
-        "assignees": [],
-        "reviewers": [],
-        "labels": [],
-        "draft": False,
-        "merge_status": "can_be_merged",
-        "detailed_merge_status": "not_open",
-        "sha": commit_sha(seed, f"{project}/{merge.branch}/head"),
-        "merge_commit_sha": commit_sha(seed, f"{project}/{merge.branch}"),
-        "squash_commit_sha": None,
-        "reference": f"!{number}",
-        "references": {"short": f"!{number}", "relative": f"!{number}", "full": f"shop/{project}!{number}"},
-        "web_url": f"{_HOST}/shop/{project}/-/merge_requests/{number}",
-        "has_conflicts": False,
-    }
-
-
-def _diff_object(merge: _Merge) -> Object:
+def _diff(merge: Merge) -> Object:
     return {
         "old_path": merge.path,
         "new_path": merge.path,
@@ -238,39 +199,5 @@ def _diff_object(merge: _Merge) -> Object:
     }
 
 
-def _deployment_object(seed: int, project: str, one: _Deployment, number: int) -> Object:
-    sha = commit_sha(seed, f"{project}/{one.head.branch}")
-    begun, finished = _time(one.begun_at), _time(one.finished_at)
-    job, pipeline = _PROJECTS[project] * 10_000 + number, _PROJECTS[project] * 20_000 + number
-    user: Json = _user(one.head.author)
-    return {
-        "id": _PROJECTS[project] * 100 + number,
-        "iid": number,
-        "ref": "main",
-        "sha": sha,
-        "created_at": begun,
-        "updated_at": finished,
-        "user": user,
-        "environment": {"id": 9, "name": "production", "external_url": f"https://{project}.shop.example"},
-        "deployable": {
-            "id": job,
-            "status": "success",
-            "stage": "deploy",
-            "name": f"deploy {project} {one.version}",
-            "ref": "main",
-            "tag": False,
-            "created_at": begun,
-            "started_at": begun,
-            "finished_at": finished,
-            "user": user,
-            "commit": {
-                "id": sha,
-                "short_id": sha[:8],
-                "title": one.head.title,
-                "created_at": _time(one.head.merged_at),
-            },
-            "pipeline": {"id": pipeline, "ref": "main", "sha": sha, "status": "success"},
-            "web_url": f"{_HOST}/shop/{project}/-/jobs/{job}",
-        },
-        "status": "success",
-    }
+def _time(at_ms: int) -> str:
+    return rfc3339(from_epoch_ms(at_ms))

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inquest.scenarios.generate.noise import noise, suffix
-from inquest.scenarios.generate.timeline import SCRAPE_MS, SECOND, Timeline
+from inquest.scenarios.generate.play import Play
+from inquest.scenarios.generate.shop import SERVICES, Part
+from inquest.scenarios.generate.timeline import BETWEEN_PODS_MS, OVERLAP_MS, SCRAPE_MS
 
-NAMESPACE = "shop"
-REPLICAS = 3
-SERVICES = ("frontend", "checkout", "payments", "search")
-_BETWEEN_PODS_MS = 35 * SECOND
-_OVERLAP_MS = 15 * SECOND  # a new pod is ready before its old one goes
 _SUFFIXES = (9, 5)  # of the replica set and of the pod
 
 
@@ -20,13 +17,13 @@ _SUFFIXES = (9, 5)  # of the replica set and of the pod
 class Pod:
     """One pod: it answers from `starts` until `ends` (epoch ms) and is scraped `phase` ms into each interval."""
 
-    service: str
+    part: Part
     name: str
     starts: int
     ends: int
     phase: int
     is_new: bool
-    """It belongs to a deployment made within the recording."""
+    """It belongs to a deployment made near the incident."""
 
     def scrapes(self) -> range:
         """Give the times at which Prometheus reads this pod."""
@@ -34,24 +31,24 @@ class Pod:
         return range(first if first >= self.starts else first + SCRAPE_MS, self.ends, SCRAPE_MS)
 
 
-def fleet(seed: int, times: Timeline) -> list[Pod]:
+def fleet(play: Play) -> list[Pod]:
     """Give all pods. A deployment replaces its service's pods one after the other."""
-    deployments = {"checkout": times.deployed_at, "payments": times.payments_deployed_at}
-    return [pod for service in SERVICES for pod in _pods(seed, times, service, deployments.get(service))]
+    return [pod for part in SERVICES for pod in _pods(play, part)]
 
 
-def _pods(seed: int, times: Timeline, service: str, deployed_at: int | None) -> Iterator[Pod]:
-    chance = noise(seed, f"fleet/{service}")
+def _pods(play: Play, part: Part) -> Iterator[Pod]:
+    chance = noise(play.seed, f"fleet/{part}")
     old, new = suffix(chance, _SUFFIXES[0]), suffix(chance, _SUFFIXES[0])
+    times, rollout = play.times, play.times.rollouts.get(part)
 
     def pod(replica_set: str, starts: int, ends: int) -> Pod:
-        name = f"{service}-{replica_set}-{suffix(chance, _SUFFIXES[1])}"
-        return Pod(service, name, starts, ends, chance.randrange(SCRAPE_MS), is_new=replica_set == new)
+        name = f"{play.shop.names[part]}-{replica_set}-{suffix(chance, _SUFFIXES[1])}"
+        return Pod(part, name, starts, ends, chance.randrange(SCRAPE_MS), is_new=replica_set == new)
 
-    for left in reversed(range(REPLICAS)):
-        if deployed_at is None:
+    for number in range(play.much.replicas):
+        if rollout is None:
             yield pod(old, times.start, times.end)
             continue
-        replaced_at = deployed_at - left * _BETWEEN_PODS_MS
-        yield pod(old, times.start, replaced_at)
-        yield pod(new, replaced_at - _OVERLAP_MS, times.end)
+        serves_at = rollout.first_pod_at + number * BETWEEN_PODS_MS
+        yield pod(old, times.start, serves_at + OVERLAP_MS)
+        yield pod(new, serves_at, times.end)

@@ -27,6 +27,6 @@ class Recorder:
             yield Series(labels, times, self._values[labels], stale_times(times, SCRAPE_MS, end_ms))
 
 
-def metric(name: str, where: dict[str, str], **more: str) -> Labels:
-    """Name a series."""
+def metric(name: str, where: dict[str, str], /, **more: str) -> Labels:
+    """Name a series. `more` are labels whose names are fixed."""
     return labels_of({NAME: name, **where, **more})

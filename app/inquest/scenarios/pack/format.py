@@ -9,7 +9,8 @@ from typing import Final, Literal, Self
 from pydantic import Field, model_validator
 
 from inquest.domain.diagnosis import CAUSE_FAMILIES, Verdict
-from inquest.domain.value import Instant, Value
+from inquest.domain.observation import Signal
+from inquest.domain.value import Instant, Labels, Value
 from inquest.scenarios.loki.lines import Stream
 from inquest.scenarios.pack.changes import Changes
 from inquest.scenarios.pack.rules import RuleGroup
@@ -23,6 +24,8 @@ METRICS_FILE = "metrics.om"
 LOGS_FILE = "logs.jsonl"
 CHANGES_FILE = "changes.json"
 
+ServerName = Literal["prometheus", "loki", "gitlab"]
+
 
 class RedHerring(Value):
     """Something that looks like a cause and is none. `at` is when it happened."""
@@ -33,11 +36,12 @@ class RedHerring(Value):
 
 
 class Truth(Value):
-    """What really happened; the served APIs never show it.
+    """What really happened, as far as it can be found out; the served APIs never show it.
 
     `category` is "family.cause"; `also_accepted` are categories that are right too, "family.*" for any
-    cause of a family. `affected_object` is kind/namespace/name of the culprit. `onset` is None exactly when
-    nothing was wrong.
+    cause of a family. `affected_object` is kind/namespace/name of the culprit. `culprit_change` is the change
+    that did it as the source names it (`group/project!7`), "" when no change did. `missing` are the kinds of
+    signal that a diagnosis must name as missing. `onset` is None exactly when nothing was wrong.
     """
 
     verdict: Verdict
@@ -47,6 +51,7 @@ class Truth(Value):
     affected_object: str = ""
     onset: Instant | None = None
     culprit_change: str = ""
+    missing: tuple[Signal, ...] = ()
     victims: tuple[str, ...] = ()
     red_herrings: tuple[RedHerring, ...] = ()
 
@@ -86,8 +91,19 @@ class Clock(Value):
         return self
 
 
+class CatalogueEntry(Value):
+    """What the operator's service catalogue says about a service. `match`: the labels that select it everywhere."""
+
+    name: str
+    match: Labels
+    namespace: str = ""
+    workload: str = ""
+    repository: str = ""
+    depends_on: tuple[str, ...] = ()
+
+
 class Header(Value):
-    """The content of scenario.yaml."""
+    """The content of scenario.yaml. `unreachable` are the servers that answer every request with 503."""
 
     version: Literal[1]
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -96,6 +112,8 @@ class Header(Value):
     intake: str = "alertmanager"
     clock: Clock
     scrape_interval_seconds: int = Field(gt=0)
+    services: tuple[CatalogueEntry, ...] = ()
+    unreachable: tuple[ServerName, ...] = ()
     truth: Truth
 
 
