@@ -136,6 +136,17 @@ def test_its_own_deployment_that_was_followed_by_calm_gives_way_to_it_and_is_rul
     assert [one.hypothesis for one in found.ruled_out] == ["the deployment of checkout is the cause"]
 
 
+def test_of_two_deployments_minutes_before_the_trouble_of_what_it_calls_the_last_one_is_blamed() -> None:
+    assert whole(diagnose(Calling().pool().latency(SLOW).deployed("payments", 4).deployed("checkout", 9))) == ITS
+
+
+@pytest.mark.parametrize("minutes", [CALM_MINUTES + 10, 1])
+def test_a_deployment_of_what_it_calls_long_before_that_was_slow_or_after_it_is_not_blamed(minutes: float) -> None:
+    found = diagnose(Calling().pool().latency(SLOW, minutes_before=8).deployed("payments", minutes))
+
+    assert whole(found) == SLOW_BY_ITSELF
+
+
 def test_its_own_deployment_is_blamed_where_what_it_calls_stayed_as_it_was() -> None:
     found = diagnose(Calling().pool().latency(0.3).deployed("payments", 4).deployed("checkout", 35))
 
@@ -205,6 +216,18 @@ def test_a_surge_that_fills_the_pool_is_the_cause_and_no_deployment_is_blamed() 
 def test_a_rise_that_does_not_fill_the_pool_is_not_the_cause() -> None:
     """Eleven of twenty connections, times 1.6, are 17.6: something holds them longer."""
     assert whole(diagnose(Calling().pool().requests(1.6)))[1] == "resource.connection_pool_exhausted"
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.2, Verdict.CONTRIBUTING_ONLY), (2.5, Verdict.CAUSE_FOUND)], ids=["busy day", "surge"]
+)
+def test_a_busy_day_is_no_surge(factor: float, verdict: Verdict) -> None:
+    cpu = 'sum(rate(process_cpu_seconds_total{service="checkout"}[2m]))'
+    case = Calling()
+    case.names("process_cpu_seconds_total", "http_requests_total")
+    case.ask(cpu, *([2.3, 2.31, 2.29] * 10)[:29], *[5.0] * 31)
+
+    assert diagnose(case.requests(factor)).verdict is verdict
 
 
 def test_a_surge_makes_what_is_called_slower_too_and_comes_first() -> None:
