@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inquest.errors import ConfigurationError
-from inquest.settings import Settings, child_environment, operator_token, secret
+from inquest.settings import Settings, child_environment, operator_token, secret, secret_headers
 
 TOKEN = "operator-CANARY"
 
@@ -101,6 +101,36 @@ def test_a_token_file_that_cannot_be_read_is_told_by_its_variable(
 def test_a_secret_file_whose_path_is_none_is_told_by_its_field() -> None:
     with pytest.raises(ConfigurationError, match=r"^intake\.bearer_file: .* cannot be read"):
         secret(env=None, file="a\0b", field="intake.bearer")
+
+
+def test_headers_come_from_a_file_a_line_each(tmp_path: Path) -> None:
+    (tmp_path / "h").write_text("# the door\nX-Scope-OrgID: shop\n\nCF-Access-Client-Secret:  a:b \n")
+
+    found = secret_headers(str(tmp_path / "h"), "headers_file")
+
+    assert {name: value.get_secret_value() for name, value in found.items()} == {
+        "X-Scope-OrgID": "shop", "CF-Access-Client-Secret": "a:b",
+    }  # fmt: skip
+    assert "a:b" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("X: 1\nhunter2", "h:2: write a header as Name: value"),
+        ("X:\nY: 2", "h:1: write a header as Name: value"),
+        (": hunter2", "h:1: write a header as Name: value"),
+        ("X: 1\nx: hunter2", "h:2: the header x is here twice"),
+    ],
+)
+def test_a_line_that_is_no_header_is_told_by_its_number_without_its_text(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "h").write_text(text)
+
+    with pytest.raises(ConfigurationError, match=r"^headers_file: ") as refused:
+        secret_headers(str(tmp_path / "h"), "headers_file")
+
+    assert str(refused.value).endswith(told)
+    assert "hunter2" not in str(refused.value)
 
 
 # ---- children

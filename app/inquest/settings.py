@@ -78,6 +78,28 @@ def secret(*, env: str | None, file: str | None, field: str) -> SecretStr | None
     return None
 
 
+def secret_headers(file: str | None, field: str) -> dict[str, SecretStr]:
+    """Read headers from a file, a line `Name: value` each; empty lines and those that begin with # say nothing.
+
+    Raises ConfigurationError naming `field`, the file and the line, never a value.
+    """
+    if file is None:
+        return {}
+    found: dict[str, SecretStr] = {}
+    for number, line in enumerate(_read_secret(Path(file), field).splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip() or not value.strip():
+            msg = f"{field}: {file}:{number}: write a header as Name: value"
+            raise ConfigurationError(msg)
+        if name.strip().lower() in {one.lower() for one in found}:
+            msg = f"{field}: {file}:{number}: the header {name.strip()} is here twice"
+            raise ConfigurationError(msg)
+        found[name.strip()] = SecretStr(value.strip())
+    return found
+
+
 def _read_secret(path: Path, field: str) -> str:
     try:
         with path.open("rb") as opened:

@@ -318,6 +318,32 @@ async def test_a_constant_header_is_sent() -> None:
     assert fake.seen[0].headers["x-scope-orgid"] == "shop"
 
 
+async def test_a_secret_header_is_sent_and_never_shown() -> None:
+    async with loopback(lambda _: Reply()) as fake:
+        endpoint = Endpoint(base_url=fake.url, secret_headers={"CF-Access-Client-Secret": SecretStr(SECRET)})
+        door = Transport(endpoint, Bearer(token=SecretStr("another")))
+        await door.get(("x",), timeout_s=5)
+        await door.aclose()
+    assert fake.seen[0].headers["cf-access-client-secret"] == SECRET
+    assert fake.seen[0].headers["authorization"] == "Bearer another"
+    assert SECRET not in f"{door!r} {endpoint!r} {endpoint.model_dump_json()}"
+
+
+@pytest.mark.parametrize("name", ["Host", "content-length", "Transfer-Encoding", "Cookie", "X Y", ""])
+def test_a_header_of_the_transports_own_is_refused_without_its_value(name: str) -> None:
+    with pytest.raises(ValidationError, match="the header") as refused:
+        Endpoint(base_url="http://127.0.0.1:1", secret_headers={name: SecretStr(SECRET)})
+    assert SECRET not in str(refused.value)
+
+
+def test_a_header_that_the_credential_gives_too_is_refused() -> None:
+    endpoint = Endpoint(base_url="http://127.0.0.1:1", secret_headers={"authorization": SecretStr(SECRET)})
+    with pytest.raises(
+        ConfigurationError, match="the header authorization is given by the credential and by the headers"
+    ):
+        Transport(endpoint, Bearer(token=SecretStr("another")))
+
+
 @pytest.mark.parametrize(
     "url",
     [

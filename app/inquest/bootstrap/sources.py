@@ -34,6 +34,7 @@ class Plug:
     workspace: str
     section: IntegrationSection
     credential: Credential
+    secret_headers: Mapping[str, SecretStr]
     services: Mapping[str, ServiceSection]
     tool_prefix: str
     clock: Clock
@@ -60,7 +61,12 @@ class Plug:
 
     def endpoint(self, headers: Mapping[str, str] | None = None) -> Endpoint:
         """Give the one place that its transport may talk to."""
-        return Endpoint(base_url=self.section.url, ca_file=self.section.ca_file, headers=dict(headers or {}))
+        return Endpoint(
+            base_url=self.section.url,
+            ca_file=self.section.ca_file,
+            headers=dict(headers or {}),
+            secret_headers=dict(self.secret_headers),
+        )
 
 
 def prometheus(plug: Plug) -> Connector:

@@ -14,12 +14,12 @@ from inquest.bootstrap.destinations import DESTINATIONS, Outlet, messages_of
 from inquest.bootstrap.naming import tool_prefixes
 from inquest.bootstrap.paths import at, with_files_at
 from inquest.bootstrap.problems import Problems
-from inquest.bootstrap.sources import CONNECTORS, Plug, credential
+from inquest.bootstrap.secrets import Secrets, secrets_of
+from inquest.bootstrap.sources import CONNECTORS, Plug
 from inquest.configuration.destination import DestinationSection
 from inquest.configuration.sections import (
     Configuration,
     IntakeSection,
-    ModelSection,
     ServiceSection,
     WorkspaceSection,
 )
@@ -27,13 +27,11 @@ from inquest.domain.budget import Limits
 from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, HeaderAuth, IntakeConfig, NoAuth
 from inquest.domain.service import Service
 from inquest.models.litellm_model import ModelAccess
-from inquest.models.pricing import Price
 from inquest.ports import Clock, Connector, Destination
 from inquest.runtime.keys import InstallationKey
-from inquest.settings import secret
 from inquest.stages.tools import bound_tools
 from inquest.wire.cursor import CursorKey
-from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, HeaderToken, secret_values
+from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, HeaderToken
 from inquest.wire.redaction import Redactor
 
 USD_MICROS = 1_000_000
@@ -90,7 +88,7 @@ def build_workspaces(
     with every problem, a line each, that names the field and the way out.
     """
     problems = Problems()
-    secrets = {name: _secrets(one, name, base, problems) for name, one in configuration.workspaces.items()}
+    secrets = {name: secrets_of(one, name, base, problems) for name, one in configuration.workspaces.items()}
     problems.check()
     values = [*own_secrets, *(value for one in secrets.values() for value in one.values())]
     shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values))
@@ -102,51 +100,8 @@ def build_workspaces(
     return built
 
 
-@dataclass(frozen=True)
-class _Secrets:
-    """What the secrets of one workspace came to."""
-
-    intakes: Mapping[str, Credential]
-    integrations: Mapping[str, Credential]
-    destinations: Mapping[str, SecretStr]
-    model: ModelAccess | None
-
-    def values(self) -> list[str]:
-        """List every text that must never be shown."""
-        credentials = (*self.intakes.values(), *self.integrations.values())
-        found = [value for one in credentials for value in secret_values(one)]
-        found += [token.get_secret_value() for token in self.destinations.values()]
-        if self.model is not None and self.model.api_key is not None:
-            found.append(self.model.api_key.get_secret_value())
-        return found
-
-
-def _secrets(section: WorkspaceSection, workspace: str, base: Path, problems: Problems) -> _Secrets:
-    place = f"workspaces.{workspace}"
-    intakes: dict[str, Credential] = {}
-    integrations: dict[str, Credential] = {}
-    destinations: dict[str, SecretStr] = {}
-    model = None
-    for name, intake in section.intakes.items():
-        with problems.of(f"{place}.intakes.{name}"):
-            intakes[name] = credential(with_files_at(base, intake.auth), f"{place}.intakes.{name}.auth")
-    for name, integration in section.integrations.items():
-        with problems.of(f"{place}.integrations.{name}"):
-            field = f"{place}.integrations.{name}.credential"
-            integrations[name] = credential(with_files_at(base, integration.credential), field)
-    for name, destination in section.destinations.items():
-        with problems.of(f"{place}.destinations.{name}"):
-            filed = with_files_at(base, destination)
-            token = secret(env=filed.token_env, file=filed.token_file, field=f"{place}.destinations.{name}.token")
-            if token is not None:
-                destinations[name] = token
-    with problems.of(f"{place}.model"):
-        model = _model(with_files_at(base, section.model), f"{place}.model.api_key")
-    return _Secrets(intakes, integrations, destinations, model)
-
-
 def _workspace(
-    name: str, section: WorkspaceSection, secrets: _Secrets, shared: _Shared, problems: Problems
+    name: str, section: WorkspaceSection, secrets: Secrets, shared: _Shared, problems: Problems
 ) -> Workspace:
     place = f"workspaces.{name}"
     intakes, connectors = [], []
@@ -162,6 +117,7 @@ def _workspace(
                 workspace=name,
                 section=with_files_at(shared.base, integration),
                 credential=secrets.integrations[each],
+                secret_headers=secrets.headers[each],
                 services=section.services,
                 tool_prefix=prefixes[each],
                 clock=shared.clock,
@@ -256,18 +212,6 @@ def _outlet(
         folder=at(shared.base, section.path),
         signer=shared.key,
         link_hosts=tuple(sorted({*sources, *section.allowed_link_hosts} - {""})),
-    )
-
-
-def _model(section: ModelSection, field: str) -> ModelAccess | None:
-    if not section.names:
-        return None
-    return ModelAccess(
-        names=section.names,
-        base_url=section.base_url,
-        api_key=secret(env=section.api_key_env, file=section.api_key_file, field=field),
-        context_window_tokens=section.context_window_tokens,
-        price=Price(input_usd=section.price.input_usd, output_usd=section.price.output_usd) if section.price else None,
     )
 
 

@@ -111,6 +111,8 @@ class IntegrationSection(Section):
     """Where a human opens it; `url` when empty."""
     ca_file: str | None = None
     credential: Credential = Credential()
+    headers_file: str | None = None
+    """Further headers of every request, a line `Name: value` each; their values are secret."""
     pins: Pins = Pins()
     mandatory_matchers: dict[str, str] = Field(default_factory=dict)
     scrape_interval: Duration = Field(default=timedelta(seconds=15), ge=timedelta(seconds=1), le=timedelta(hours=1))

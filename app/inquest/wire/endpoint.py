@@ -19,6 +19,13 @@ MAX_CONCURRENT = 8
 """Requests of one connector at a time: as many as one investigation runs calls at once."""
 
 _HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}\Z")
+_FRAMING = frozenset({
+    "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "cookie", "expect",
+    "host", "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+})  # fmt: skip
+"""Headers that are the transport's own: another value would move, cut or mix up its requests."""
+TENANT_HEADERS = frozenset({"accountid", "projectid", "thanos-tenant", "x-scope-orgid"})
+"""Headers that say whose data is asked for, in lower case: a name that stands in the data too, and no secret."""
 _HEADER_VALUE = re.compile(r"^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
 _HOST = re.compile(r"^[A-Za-z0-9._:-]+\Z")
 _PREFIX = re.compile(r"^(?:/[A-Za-z0-9._~-]+)*\Z")
@@ -94,7 +101,8 @@ def _basic(credential: Basic) -> str:
 class Endpoint(Value):
     """The one place that a transport may talk to: scheme, host, port and path prefix are all pinned.
 
-    `headers` are constant and not secret, such as {"X-Scope-OrgID": "shop"}.
+    `headers` are constant and not secret, such as {"X-Scope-OrgID": "shop"}; the values of `secret_headers` are never
+    shown.
     """
 
     base_url: str
@@ -102,6 +110,7 @@ class Endpoint(Value):
     connect_timeout_ms: int = Field(default=CONNECT_TIMEOUT_MS, gt=0, le=30_000)
     max_concurrent: int = Field(default=MAX_CONCURRENT, gt=0, le=64)
     headers: dict[str, str] = Field(default_factory=dict)
+    secret_headers: dict[str, SecretStr] = Field(default_factory=dict)
 
     @field_validator("base_url")
     @classmethod
@@ -133,6 +142,13 @@ class Endpoint(Value):
         for name, value in self.headers.items():
             if not _HEADER_NAME.match(name) or not _HEADER_VALUE.match(value):
                 msg = f"the header {name!r} cannot be sent"
+                raise ValueError(msg)
+        for name, secret in self.secret_headers.items():
+            if not _HEADER_NAME.match(name) or not _HEADER_VALUE.match(secret.get_secret_value()):
+                msg = f"the header {name!r} cannot be sent"
+                raise ValueError(msg)
+            if name.lower() in _FRAMING:
+                msg = f"the header {name!r} is the transport's own"
                 raise ValueError(msg)
         return self
 

@@ -21,6 +21,7 @@ import httpx2
 
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.value import Json
+from inquest.errors import ConfigurationError
 from inquest.wire.answer import KEPT_HEADERS, Answer
 from inquest.wire.endpoint import Anonymous, Credential, Endpoint, credential_header, tls_context
 from inquest.wire.inflate import BrokenEncoding, decoder_for
@@ -56,7 +57,7 @@ class Transport:
             "Accept-Encoding": "gzip",
             "User-Agent": "inquest",
             **endpoint.headers,
-            **dict(credential_header(credential or Anonymous())),
+            **_secret(endpoint, credential or Anonymous()),
         }
         self._post_to = frozenset(post_to)
         self._max_answer_bytes = max_answer_bytes
@@ -152,6 +153,17 @@ class Transport:
             return Answer(status=response.status_code, headers=kept, body=bytes(body), cut=cut)
         finally:
             await response.aclose()
+
+
+def _secret(endpoint: Endpoint, credential: Credential) -> dict[str, str]:
+    """Give the headers that are never shown. Raises ConfigurationError where two ways give one of them."""
+    headers = {name: value.get_secret_value() for name, value in endpoint.secret_headers.items()}
+    ours = dict(credential_header(credential))
+    twice = {name.lower() for name in ours} & {name.lower() for name in headers}
+    if twice:
+        msg = f"the header {min(twice)} is given by the credential and by the headers: leave one out"
+        raise ConfigurationError(msg)
+    return {**headers, **ours}
 
 
 def _why(error: BaseException) -> str:
