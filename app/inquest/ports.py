@@ -593,8 +593,14 @@ class Sweep(Protocol):
     async def ring_investigations(self, *, take_expired: bool) -> int:
         """Ring for queued ones that have room, and for expired leases."""
 
+    async def set_aside_broken(self, *, take_expired: bool) -> int:
+        """End, failed, those that no worker can go on with, so that they keep nothing from running."""
+
+    async def expire_deferred(self) -> int:
+        """Cancel deferred ones whose episode ended over an hour ago."""
+
     async def admit_deferred(self) -> int:
-        """Queue deferred ones that are due, and cancel those whose episode ended over an hour ago."""
+        """Queue deferred ones that are due."""
 
     async def expire_interrupts(self) -> int:
         """Go on without an answer where nobody answered in time."""

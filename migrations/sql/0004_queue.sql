@@ -45,10 +45,26 @@ language sql immutable as $$
   end
 $$;
 
+-- Whether its journal ends where its row says, and has not ended: else nothing can be appended, ever. Claims and sweeps
+-- pass over the others, which `set_aside_broken` ends.
+create function is_whole(i investigation) returns boolean
+language sql stable as $$
+  select i.version = 0
+    or (select max(e.seq) from event e where e.investigation_id = i.investigation_id) is not distinct from i.version
+      and not exists (select from event e where e.investigation_id = i.investigation_id
+                      and e.kind in ('run_succeeded', 'run_failed', 'run_cancelled'))
+$$;
+
+-- Whether the next claim charges an attempt: the owner ended by a stage error, or died where it had claimed.
+create function owes_attempt(i investigation) returns boolean
+language sql immutable as $$
+  select i.stage_error or (not i.released and i.version = i.claimed_version)
+$$;
+
 -- Whether this release can go on with it: left uncharged, otherwise, for a worker that can.
 create function is_readable(i investigation, p_workflows text[], p_event_versions int[]) returns boolean
 language sql stable as $$
-  select i.workflow = any (p_workflows) and not exists (
+  select i.workflow = any (p_workflows) and is_whole(i) and not exists (
     select from event e where e.investigation_id = i.investigation_id and e.schema_version <> all (p_event_versions))
 $$;
 
@@ -161,13 +177,16 @@ begin
   end if;
   has_room := (select count(*) from investigation i where i.workspace = ws and i.status = 'running')
     < room(p -> 'limits', ws);
-  select i.* into a from investigation i
-  where i.workspace = ws and i.status in ('queued', 'running')
-    and ((has_room and i.status = 'queued' and (i.not_before is null or i.not_before <= clock_timestamp()))
-      or ((p ->> 'take_expired')::boolean and i.status = 'running' and i.lease_expires_at <= clock_timestamp()))
-    and is_readable(i, workflows, event_versions)
-  order by i.severity_rank desc, i.created_at, i.investigation_id
-  limit 1 for update;
+  -- First ordered, then read: with a long queue, looking into every journal is what costs.
+  select (c.i).* into a from (
+    select i from investigation i
+    where i.workspace = ws and i.status in ('queued', 'running')
+      and ((has_room and i.status = 'queued' and (i.not_before is null or i.not_before <= clock_timestamp()))
+        or ((p ->> 'take_expired')::boolean and i.status = 'running' and i.lease_expires_at <= clock_timestamp()))
+    order by i.severity_rank desc, i.created_at, i.investigation_id offset 0 for update
+  ) c
+  where is_readable(c.i, workflows, event_versions)
+  limit 1;
   if a.investigation_id is null or exists (select from halt h where h.workspace in (ws, '')) then
     return query select ws, null::text, null::text, null::text, null::text, null::int, null::int, null::int,
       null::boolean, null::timestamptz, null::timestamptz, null::timestamptz;
@@ -185,7 +204,7 @@ declare
   why text := case when a.stage_error then 'stage_error' when a.released then 'released' else 'lease_expired' end;
   body text;
 begin
-  if a.stage_error or (not a.released and a.version = a.claimed_version) then
+  if owes_attempt(a) then
     a.attempt := a.attempt + 1;
   end if;
   a.generation := a.generation + 1;

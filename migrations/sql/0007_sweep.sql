@@ -48,18 +48,17 @@ begin
   return cardinality(ids);
 end $$;
 
--- Queues deferred ones whose time has come. One whose episode ended over an hour ago is of no use to anybody:
--- it ends cancelled. `p_cancelled` is the canonical body of that run_cancelled.
-create function admit_deferred(p_cancelled bytea, p_schema_version int, p_most int) returns int
+-- Ends deferred ones whose episode ended over an hour ago: they are of no use to anybody. `p_cancelled` is the
+-- canonical body of that run_cancelled.
+create function expire_deferred(p_cancelled bytea, p_schema_version int, p_most int) returns int
 language plpgsql set search_path = inquest, pg_temp as $$
 declare
   a investigation;
   expired int := 0;
-  ids text[];
 begin
   for a in
     select i.* from investigation i join episode e using (episode_id)
-    where i.status = 'deferred' and e.ended_at <= clock_timestamp() - interval '1 hour'
+    where i.status = 'deferred' and e.ended_at <= clock_timestamp() - interval '1 hour' and is_whole(i)
     limit p_most for no key update of i skip locked
   loop
     a.generation := a.generation + 1;
@@ -72,6 +71,15 @@ begin
     perform fence_moved(a.investigation_id);
     expired := expired + 1;
   end loop;
+  return expired;
+end $$;
+
+-- Queues deferred ones whose time has come.
+create function admit_deferred(p_most int) returns int
+language plpgsql set search_path = inquest, pg_temp as $$
+declare
+  ids text[];
+begin
   ids := array(
     select i.investigation_id from investigation i
     where i.status = 'deferred' and i.not_before <= clock_timestamp()
@@ -80,7 +88,64 @@ begin
   update investigation i set status = 'queued', not_before = null, rung_at = clock_timestamp()
   where i.investigation_id = any (ids);
   perform ring(id) from unnest(ids) as id;
-  return expired + cardinality(ids);
+  return cardinality(ids);
+end $$;
+
+-- Ends, failed, what nobody can go on with: its journal is not whole, or its conclusion was tried `p_conclusions`
+-- times after the attempts were used up and never got anywhere. Claims pass over the first and would take the
+-- second for ever. Leases that run are left alone: their owners find out. `p_failed` is the canonical body of the
+-- run_failed, `p_note` its reason.
+create function set_aside_broken(
+  p_take_expired boolean, p_max_attempts int, p_conclusions int, p_failed bytea, p_note text, p_schema_version int,
+  p_most int
+) returns int
+language plpgsql set search_path = inquest, pg_temp as $$
+declare
+  a investigation;
+  broken int := 0;
+begin
+  for a in
+    select i.* from investigation i
+    where (i.status in ('deferred', 'queued', 'waiting')
+        or p_take_expired and i.status = 'running' and i.lease_expires_at <= clock_timestamp())
+      and (i.version > 0 and not is_whole(i) or i.attempt >= p_max_attempts + p_conclusions and owes_attempt(i))
+    limit p_most for no key update of i skip locked
+  loop
+    perform set_aside(a, p_failed, p_note, p_schema_version);
+    broken := broken + 1;
+  end loop;
+  return broken;
+end $$;
+
+-- Appends the end after whatever is left of the journal, chained to its last event: what is missing stays visible as
+-- a gap, and a verifier names it. A journal that holds an end already gets no second one.
+create function set_aside(a investigation, p_failed bytea, p_note text, p_schema_version int) returns void
+language plpgsql as $$
+declare
+  last event;
+  prev text;
+begin
+  select e.* into last from event e where e.investigation_id = a.investigation_id order by e.seq desc limit 1;
+  prev := coalesce(last.body_digest, 'sha256:' || repeat('0', 64));
+  a.generation := a.generation + 1;
+  a.version := greatest(a.version, coalesce(last.seq, 0)) + 1;
+  insert into event (investigation_id, seq, batch_id, generation, attempt, kind, schema_version, body, body_digest,
+                     prev_digest)
+  values (a.investigation_id, a.version, 'batch/' || a.version, a.generation, a.attempt, 'run_failed',
+          p_schema_version, p_failed, chain_digest(prev, p_failed), prev)
+  on conflict do nothing;
+  if not found then
+    a.version := last.seq;
+  end if;
+  update investigation i
+  set status = 'failed', version = a.version, generation = a.generation, owner_id = null, lease_expires_at = null,
+      released = true, stage_error = false, not_before = null, ended_at = clock_timestamp()
+  where i.investigation_id = a.investigation_id;
+  update effect e set state = 'abandoned' where e.investigation_id = a.investigation_id and e.state = 'reserved';
+  perform plan_deliveries(a.investigation_id,
+    jsonb_build_array(jsonb_build_object('kind', 'failed', 'note', p_note)));
+  perform ring_next(a.workspace);
+  perform fence_moved(a.investigation_id);
 end $$;
 
 -- Goes on without an answer. `p_expired` is the canonical body of the interrupt_expired, `p_until` the moment
@@ -94,7 +159,7 @@ declare
 begin
   select i.* into a from investigation i join interrupt q using (investigation_id)
   where q.interrupt_id = p_interrupt and q.answered_at is null and q.expires_at <= clock_timestamp()
-    and i.status = 'waiting'
+    and i.status = 'waiting' and is_whole(i)
   for no key update of i, q skip locked;
   if not found then
     return 0;

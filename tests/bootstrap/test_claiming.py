@@ -14,12 +14,13 @@ from inquest.bootstrap.reporting import Reporting
 from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
 from inquest.domain.event import RunFailed, RunStarted, RunSucceeded, StageCommitted
 from inquest.domain.investigation import Diagnosed
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.domain.transcript import ModelRequest, Reply, SystemText
 from inquest.errors import NotFound, ReplayMismatch
 from inquest.models.scripted import Line, ScriptedModel
 from inquest.ports import Claimed
 from inquest.runtime import pipeline
-from inquest.runtime.ends import ATTEMPTS_USED_UP, NOTHING_REBUILT
+from inquest.runtime.ends import ATTEMPTS_USED_UP
 from inquest.runtime.replay import replay
 from inquest.runtime.unreadable import REASON
 from inquest.store.journal import PostgresJournal
@@ -193,7 +194,7 @@ async def test_one_that_was_cancelled_before_it_began_has_a_report_that_says_so(
     opened = await installation.open()
     door.rows("update investigation set status = 'deferred', not_before = clock_timestamp() + interval '1 day'")
     door.rows("update episode set ended_at = clock_timestamp() - interval '2 hours'")
-    await PostgresSweep(door.database, ClaimLimits()).admit_deferred()
+    await PostgresSweep(door.database, ClaimLimits()).expire_deferred()
 
     report = (await Reporting(door.database).form("default", opened, "md")).decode()
     assert "cancelled" in report

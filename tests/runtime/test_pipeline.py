@@ -14,10 +14,11 @@ from inquest.domain.delivery import RevisionKind
 from inquest.domain.effect import EffectState
 from inquest.domain.event import EpisodeChanged, PlanCommitted, RunFailed, RunStarted, RunSucceeded, StageCommitted
 from inquest.domain.investigation import Delivered, Diagnosed, Status
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.entrypoints.cli.exits import Exit, exit_of
 from inquest.errors import FenceLost, Halted, ModelError, ReplayMismatch, StoreUnavailable
 from inquest.ports import ModelFailure, Revision
-from inquest.runtime.ends import ATTEMPTS_USED_UP, NOTHING_REBUILT, UNREADABLE
+from inquest.runtime.ends import ATTEMPTS_USED_UP, UNREADABLE
 from inquest.runtime.replay import contents_wanted, replay
 from inquest.stages import STAGES
 from tests.builders import alert

@@ -11,7 +11,18 @@ from inquest.runtime.outage import Outage
 from inquest.runtime.sweep import Sweeper
 from inquest.telemetry import Metrics, create_metrics, exposition
 
-ALL = ["investigations", "deliveries", "deferred", "interrupts", "episodes", "standings", "watchdogs", "dead_jobs"]
+ALL = [
+    "investigations",
+    "deliveries",
+    "broken",
+    "expired",
+    "deferred",
+    "interrupts",
+    "episodes",
+    "standings",
+    "watchdogs",
+    "dead_jobs",
+]
 
 
 class ScriptedSweep:
@@ -22,16 +33,24 @@ class ScriptedSweep:
         self.took_expired: list[bool] = []
         self.failing: dict[str, Exception] = {}
         self.found: list[Standing] = []
+        self.ended: dict[str, int] = {}
 
     def _take(self, step: str) -> int:
         self.taken.append(step)
         if step in self.failing:
             raise self.failing[step]
-        return 0
+        return self.ended.get(step, 0)
 
     async def ring_investigations(self, *, take_expired: bool) -> int:
         self.took_expired.append(take_expired)
         return self._take("investigations")
+
+    async def set_aside_broken(self, *, take_expired: bool) -> int:
+        self.took_expired.append(take_expired)
+        return self._take("broken")
+
+    async def expire_deferred(self) -> int:
+        return self._take("expired")
 
     async def admit_deferred(self) -> int:
         return self._take("deferred")
@@ -92,7 +111,7 @@ async def test_a_step_that_fails_costs_its_own_turn_only(sweep: ScriptedSweep, m
 async def test_after_the_database_was_away_expired_leases_are_left_alone_for_one_lease(
     sweep: ScriptedSweep, metrics: Metrics
 ) -> None:
-    for lease, expected in ((timedelta(minutes=5), [True, False]), (timedelta(0), [True, True])):
+    for lease, expected in ((timedelta(minutes=5), [True, True, False, False]), (timedelta(0), [True] * 4)):
         sweep.took_expired.clear()
         sweep.failing = {"dead_jobs": StoreUnavailable("away")}
         sweeping = sweeper(sweep, metrics, lease)
@@ -110,7 +129,7 @@ async def test_a_worker_that_begins_cannot_know_of_an_outage_and_leaves_expired_
     sweep: ScriptedSweep, metrics: Metrics, lease: timedelta, expected: bool
 ) -> None:
     await sweeper(sweep, metrics, lease).sweep_once()
-    assert sweep.took_expired == [expected]
+    assert sweep.took_expired == [expected, expected]
 
 
 async def test_what_runs_and_waits_is_shown_and_a_workspace_that_is_done_falls_to_zero(
@@ -132,3 +151,13 @@ async def test_what_runs_and_waits_is_shown_and_a_workspace_that_is_done_falls_t
     shown = exposition(metrics).decode()
     assert 'inquest_running{workspace="acme"} 0.0' in shown
     assert "inquest_oldest_queued_seconds 0.0" in shown
+
+
+async def test_what_a_sweep_ends_is_counted_among_the_investigations_that_ended(
+    sweep: ScriptedSweep, metrics: Metrics
+) -> None:
+    sweep.ended = {"broken": 1, "expired": 2}
+    await sweeper(sweep, metrics).sweep_once()
+    shown = exposition(metrics).decode()
+    assert 'inquest_investigations_total{status="failed",stop_reason=""} 1.0' in shown
+    assert 'inquest_investigations_total{status="cancelled",stop_reason="expired"} 2.0' in shown

@@ -143,7 +143,7 @@ async def test_a_deferred_one_whose_episode_ended_over_an_hour_ago_is_cancelled(
     await store.open(opening(not_before=NOON, defer_reason="daily_usd"))
     store.add_target()
     store.look("update episode set ended_at = now() - interval '61 minutes'")
-    assert await sweep.admit_deferred() == 1
+    assert await sweep.expire_deferred() == 1
     assert await store.status() is Status.CANCELLED
     (event,) = (await store.journal.load("inv-1")).events
     assert event.body == RunCancelled(reason="expired", actor="inquest")
@@ -158,6 +158,7 @@ async def test_a_deferred_one_whose_episode_ended_over_an_hour_ago_is_cancelled(
 async def test_a_deferred_one_of_an_episode_that_just_ended_still_runs(store: Store, sweep: PostgresSweep) -> None:
     await store.open(opening(not_before=NOON, defer_reason="daily_usd"))
     store.look("update episode set ended_at = now() - interval '59 minutes'")
+    assert await sweep.expire_deferred() == 0
     await sweep.admit_deferred()
     assert await store.status() is Status.QUEUED
 

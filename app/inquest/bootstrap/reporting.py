@@ -11,11 +11,11 @@ from inquest.destinations.shared.bundle import evidence_that_fits, folder_files
 from inquest.domain.delivery import DeliveryClaimed, RevisionKind
 from inquest.domain.event import RunCancelled, RunFailed, RunStarted, RunSucceeded
 from inquest.domain.investigation import Status
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.domain.report import EarlierEpisode, Report
 from inquest.errors import NotFound, ReplayMismatch
 from inquest.ports import Chronicle, Signer
 from inquest.runtime.delivery import Built
-from inquest.runtime.ends import NOTHING_REBUILT
 from inquest.runtime.recording import Ended, recorded_end, report_inputs
 from inquest.runtime.replay import contents_wanted, rebuild
 from inquest.runtime.unreadable import REASON

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inquest.domain.budget import Spend
+from inquest.domain.canonical import digest_of
 from inquest.domain.claim import Citation
 from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.event import Steering
@@ -17,6 +18,8 @@ from inquest.domain.value import Digest, Value
 from inquest.domain.window import Window
 
 PROJECTION_VERSION: Literal[1] = 1
+NOTHING_REBUILT = digest_of(b"")
+"""Stands for the digest of a projection that could not be made; no projection has it."""
 
 
 class EvidenceEntry(Value):

@@ -9,6 +9,7 @@ from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.event import TERMINAL_KINDS, RunFailed, RunStarted, RunSucceeded
 from inquest.domain.investigation import StopReason
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.errors import FenceLost, Halted, StoreUnavailable
 from inquest.ports import Acts, Revision
 from inquest.runtime.kit import Open, RunKit
@@ -17,8 +18,6 @@ from inquest.telemetry import log, report_error
 
 ATTEMPTS_USED_UP = "every attempt ended by an error"
 UNREADABLE = "what it recorded cannot be read back"
-NOTHING_REBUILT = digest_of(b"")
-"""Stands for the digest of a projection that could not be made; no projection has it."""
 
 
 async def start(acts: Acts, kit: RunKit, opened: Open) -> None:

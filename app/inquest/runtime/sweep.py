@@ -46,6 +46,8 @@ class Sweeper:
         self._steps = (
             _Step("investigations", self._ring_investigations, SWEEP_EVERY_S),
             _Step("deliveries", _counted(sweep.ring_deliveries), SWEEP_EVERY_S),
+            _Step("broken", self._set_aside_broken, SWEEP_EVERY_S),
+            _Step("expired", self._expire_deferred, SWEEP_EVERY_S),
             _Step("deferred", _counted(sweep.admit_deferred), SWEEP_EVERY_S),
             _Step("interrupts", _counted(sweep.expire_interrupts), SWEEP_EVERY_S),
             _Step("episodes", _counted(sweep.settle_episodes), SWEEP_EVERY_S),
@@ -79,6 +81,16 @@ class Sweeper:
 
     async def _ring_investigations(self) -> None:
         await self._sweep.ring_investigations(take_expired=self._outage.over)
+
+    async def _set_aside_broken(self) -> None:
+        broken = await self._sweep.set_aside_broken(take_expired=self._outage.over)
+        if broken:
+            log().error("investigations_set_aside", count=broken)
+            self._metrics.investigations.labels("failed", "").inc(broken)
+
+    async def _expire_deferred(self) -> None:
+        expired = await self._sweep.expire_deferred()
+        self._metrics.investigations.labels("cancelled", "expired").inc(expired)
 
     async def _count(self) -> None:
         standings = await self._sweep.standings()

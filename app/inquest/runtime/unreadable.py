@@ -5,9 +5,10 @@ from __future__ import annotations
 from inquest.domain.budget import Spend
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.event import RunFailed
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.errors import ReplayMismatch
 from inquest.ports import Claimed, Journal, Revision, Write
-from inquest.runtime.ends import ATTEMPTS_USED_UP, NOTHING_REBUILT, UNREADABLE
+from inquest.runtime.ends import ATTEMPTS_USED_UP, UNREADABLE
 from inquest.telemetry import Metrics, log, report_error
 
 REASON = f"{ATTEMPTS_USED_UP}; {UNREADABLE}"

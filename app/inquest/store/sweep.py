@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptExpired, RunCancelled
+from inquest.domain.budget import Spend
+from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptExpired, RunCancelled, RunFailed
+from inquest.domain.projection import NOTHING_REBUILT
 from inquest.ports import Standing
 from inquest.store.database import Database
 from inquest.store.lease import ClaimLimits
@@ -18,9 +20,23 @@ DEAD_AFTER_S = 30
 """An engine's worker writes its heartbeat every 10 s; after this long without one, it is gone."""
 EXPIRED = RunCancelled(reason="expired", actor="inquest")
 """What ends a deferred investigation whose episode ended over an hour ago."""
+CONCLUSIONS_TRIED = 3
+"""How often the end of one whose attempts are used up is tried, until it is set aside without a look at its journal."""
+SET_ASIDE = RunFailed(
+    reason="it was set aside: what it recorded cannot be gone on with",
+    projection_digest=NOTHING_REBUILT,
+    signature=None,
+    spend=Spend(),
+)
+"""What ends an investigation that no worker can take further."""
 
 _RING = "select inquest.ring_investigations(%(limits)s::jsonb, %(take_expired)s, %(most)s)"
-_ADMIT = "select inquest.admit_deferred(%(body)s, %(schema_version)s, %(most)s)"
+_EXPIRE_DEFERRED = "select inquest.expire_deferred(%(body)s, %(schema_version)s, %(most)s)"
+_ADMIT = "select inquest.admit_deferred(%(most)s)"
+_SET_ASIDE = """
+select inquest.set_aside_broken(%(take_expired)s, %(max_attempts)s, %(conclusions)s, %(body)s, %(note)s,
+  %(schema_version)s, %(most)s)
+"""
 _UNANSWERED = """
 select q.interrupt_id, clock_timestamp() + q.remaining as until
 from inquest.interrupt q join inquest.investigation i using (investigation_id)
@@ -51,15 +67,34 @@ class PostgresSweep:
 
     def __init__(self, database: Database, limits: ClaimLimits) -> None:
         self._database = database
+        self._max_attempts = limits.max_attempts
         self._limits = json.dumps(limits.model_dump())
 
     async def ring_investigations(self, *, take_expired: bool) -> int:
         """Ring for queued ones that have room, most severe first, and for expired leases."""
         return await self._count(_RING, limits=self._limits, take_expired=take_expired, most=MOST)
 
+    async def set_aside_broken(self, *, take_expired: bool) -> int:
+        """End, failed, those whose journal lacks its end, and those whose conclusion failed too often."""
+        return await self._count(
+            _SET_ASIDE,
+            take_expired=take_expired,
+            max_attempts=self._max_attempts,
+            conclusions=CONCLUSIONS_TRIED,
+            body=SET_ASIDE.canonical(),
+            note=SET_ASIDE.reason,
+            schema_version=EVENT_SCHEMA_VERSION,
+            most=MOST,
+        )
+
+    async def expire_deferred(self) -> int:
+        """Cancel deferred ones whose episode ended over an hour ago."""
+        body = EXPIRED.canonical()
+        return await self._count(_EXPIRE_DEFERRED, body=body, schema_version=EVENT_SCHEMA_VERSION, most=MOST)
+
     async def admit_deferred(self) -> int:
-        """Queue deferred ones that are due, and cancel those whose episode ended over an hour ago."""
-        return await self._count(_ADMIT, body=EXPIRED.canonical(), schema_version=EVENT_SCHEMA_VERSION, most=MOST)
+        """Queue deferred ones that are due."""
+        return await self._count(_ADMIT, most=MOST)
 
     async def expire_interrupts(self) -> int:
         """Go on without an answer where nobody answered in time, with the wall clock that was left."""
