@@ -11,7 +11,7 @@ PASSWORD = "hunter2-hunter2"
 def test_neither_the_password_of_the_database_nor_the_key_is_shown() -> None:
     home = Home(
         url=f"postgresql://inquest:{PASSWORD}@db/inquest",
-        key=InstallationKey(PASSWORD.encode() * 3),
+        key=InstallationKey((PASSWORD.encode() * 3)[:32]),
         is_embedded=False,
         keep_alive=lambda: None,
     )

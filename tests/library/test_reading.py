@@ -8,14 +8,19 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import SecretStr
 
 from inquest.domain.canonical import digest_of
 from inquest.domain.failure import FailureCode
 from inquest.domain.observation import Context, Error, Ok, Outcome, Query
 from inquest.domain.window import Window
+from inquest.errors import ConfigurationError
 from inquest.library import (
+    LOKI_ENDPOINTS,
     PROMETHEUS_ENDPOINTS,
+    Bearer,
     Endpoint,
+    LokiConfig,
     PrometheusConfig,
     Transport,
     create_gitlab_connector,
@@ -53,6 +58,45 @@ def test_a_connector_needs_a_configuration_and_a_transport_and_nothing_else(crea
     needed = [one.name for one in inspect.signature(create).parameters.values() if one.default is one.empty]
 
     assert needed == ["config", "transport"]
+
+
+def loki(transport: Transport) -> Connector:
+    return create_loki_connector(LokiConfig(name="logs", context=CONTEXT, org_id="shop"), transport)
+
+
+def endpoint(**headers: str) -> Endpoint:
+    return Endpoint(base_url="http://127.0.0.1:9", headers={name.replace("_", "-"): v for name, v in headers.items()})
+
+
+@pytest.mark.parametrize("sent", [endpoint(), endpoint(X_Scope_OrgID="rival")], ids=["no tenant", "another tenant"])
+def test_a_transport_that_does_not_send_the_pinned_tenant_is_refused(sent: Endpoint) -> None:
+    with pytest.raises(ConfigurationError, match="logs: the transport does not send org_id"):
+        loki(Transport(sent, post_to=LOKI_ENDPOINTS))
+
+    assert loki(Transport(endpoint(X_Scope_OrgID="shop"), post_to=LOKI_ENDPOINTS)).name == "logs"
+
+
+def test_a_transport_that_may_not_post_what_a_connector_posts_is_refused() -> None:
+    config = PrometheusConfig(name="p", context=CONTEXT, url="http://127.0.0.1:9")
+    with pytest.raises(ConfigurationError, match="PROMETHEUS_ENDPOINTS"):
+        create_prometheus_connector(config, Transport(endpoint()))
+    with pytest.raises(ConfigurationError, match="LOKI_ENDPOINTS"):
+        loki(Transport(endpoint(X_Scope_OrgID="shop")))
+
+
+async def test_a_credential_that_its_source_repeats_is_masked() -> None:
+    token = "plain-words-of-no-known-format"
+    async with loopback(lambda _: success(["job", token])) as fake:
+        connector = create_prometheus_connector(
+            PrometheusConfig(name="p", context=CONTEXT, url=fake.url),
+            Transport(Endpoint(base_url=fake.url), Bearer(token=SecretStr(token)), post_to=PROMETHEUS_ENDPOINTS),
+        )
+        contents: dict[str, bytes] = {}
+        outcome = await execute_read(connector, CONTEXT, labels(), contents=contents)
+        await connector.aclose()
+
+    assert isinstance(outcome, Ok)
+    assert token not in outcome.model_dump_json() + str(contents)
 
 
 async def test_a_read_gives_its_outcome_and_the_full_content_by_digest() -> None:

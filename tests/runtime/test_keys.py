@@ -63,3 +63,9 @@ def test_ids_are_32_hex_digits_of_version_7_in_order_of_time() -> None:
     assert len(set(made)) == 1000
     assert all(len(one) == 32 and one[12] == "7" and one[16] in "89ab" for one in made)
     assert [one[:12] for one in made] == sorted(one[:12] for one in made)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33, 64])
+def test_a_seed_that_could_not_sign_at_the_end_is_refused_at_the_beginning(size: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"32 bytes, not {size}"):
+        InstallationKey(bytes(size))

@@ -30,6 +30,12 @@ class InstallationKey:
 
     seed: bytes = field(repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse a seed that could not sign. Raises ConfigurationError."""
+        if len(self.seed) != SEED_BYTES:
+            msg = f"an installation key is made of {SEED_BYTES} bytes, not {len(self.seed)}"
+            raise ConfigurationError(msg)
+
     def sign(self, message: bytes) -> Signature:
         """Sign `message` with Ed25519; both parts in hex."""
         key = Ed25519PrivateKey.from_private_bytes(self.seed)

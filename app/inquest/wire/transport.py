@@ -13,7 +13,7 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 from urllib.parse import quote, urlencode
 
@@ -23,7 +23,7 @@ from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.value import Json
 from inquest.errors import ConfigurationError
 from inquest.wire.answer import KEPT_HEADERS, Answer
-from inquest.wire.endpoint import Anonymous, Credential, Endpoint, credential_header, tls_context
+from inquest.wire.endpoint import Anonymous, Credential, Endpoint, credential_header, secret_values, tls_context
 from inquest.wire.inflate import BrokenEncoding, decoder_for
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -59,6 +59,7 @@ class Transport:
             **endpoint.headers,
             **_secret(endpoint, credential or Anonymous()),
         }
+        self._secrets = secret_values(credential or Anonymous())
         self._post_to = frozenset(post_to)
         self._max_answer_bytes = max_answer_bytes
         self._slots = asyncio.Semaphore(endpoint.max_concurrent)
@@ -71,6 +72,19 @@ class Transport:
                 keepalive_expiry=KEEP_ALIVE_S,
             ),
         )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Give every text of its credential that must never be shown."""
+        return self._secrets
+
+    def sends(self, headers: Mapping[str, str]) -> bool:
+        """Say whether each of `headers` goes out with every request, as it stands."""
+        return headers.items() <= self._headers.items()
+
+    def may_post_to(self, paths: Collection[Segments]) -> bool:
+        """Say whether all of `paths` may be posted to."""
+        return self._post_to.issuperset(paths)
 
     async def get(self, path: Segments, params: Pairs = (), *, timeout_s: float) -> Answer | Failure:
         """Ask for `path`; the wait for a slot, the connection and the whole body count in `timeout_s`."""
