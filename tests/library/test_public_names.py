@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import inquest.library
 
@@ -23,3 +27,36 @@ def test_it_needs_no_database_no_web_framework_and_no_litellm() -> None:
     done = subprocess.run([sys.executable, "-c", look], check=True, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def _spoken() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Give the functions of the surface and the methods of its ports: what a host calls, or writes itself."""
+    for name in inquest.library.__all__:
+        value = getattr(inquest.library, name)
+        if inspect.isfunction(value):
+            yield name, value
+        elif inspect.isclass(value) and Protocol in value.__bases__:
+            for part in vars(value).values():
+                method = part.fget if isinstance(part, property) else part
+                if inspect.isfunction(method) and not method.__name__.startswith("_"):
+                    yield name, method
+
+
+def test_every_type_of_ours_that_a_signature_names_is_listed_too() -> None:
+    named = {
+        (name, node.id)
+        for name, function in _spoken()
+        for annotation in function.__annotations__.values()
+        for node in ast.walk(ast.parse(str(annotation)))
+        if isinstance(node, ast.Name) and _is_ours(function.__globals__.get(node.id))
+    }
+    assert len(named) > 20
+    assert sorted(one for one in named if one[1] not in inquest.library.__all__) == []
+
+
+def _is_ours(value: object) -> bool:
+    return (
+        value is not None
+        and "inquest" in f"{getattr(value, '__module__', '')} {value!r}"
+        and not inspect.ismodule(value)
+    )

@@ -18,24 +18,32 @@ from inquest.connectors.loki import LokiConfig
 from inquest.connectors.prometheus import QUERY_ENDPOINTS as PROMETHEUS_ENDPOINTS
 from inquest.connectors.prometheus import PrometheusConfig
 from inquest.domain.budget import Limits, PlanBudget
+from inquest.domain.diagnosis import Diagnosis, Verdict
+from inquest.domain.effect import Receipt, Reservation
+from inquest.domain.failure import Failure, FailureCode
 from inquest.domain.fence import Fence
 from inquest.domain.hypothesis import Hypothesis
 from inquest.domain.investigation import Facts, Identity, Plan, RankedTool, SeedCall, ServiceGuess
-from inquest.domain.observation import Context, Error, Ok, Outcome, Partial, Query, QueryBudget
+from inquest.domain.observation import Context, Error, Observation, Ok, Outcome, Partial, Query, QueryBudget
 from inquest.domain.projection import Projection
+from inquest.domain.tool import ToolSpec
 from inquest.domain.transcript import ModelRequest, Reply, ToolCall
 from inquest.domain.window import IncidentWindow, Window, incident_window
 from inquest.errors import (
+    BudgetExhausted,
     ConfigurationError,
     FenceLost,
+    FingerprintMismatch,
     Halted,
     IdentityMismatch,
     InquestError,
     ModelError,
     NotFound,
     PlanMismatch,
+    Refused,
     ReplayMismatch,
     StoreUnavailable,
+    VersionConflict,
 )
 from inquest.investigators.analyst import Analyst
 from inquest.investigators.with_model import ModelInvestigator
@@ -46,17 +54,25 @@ from inquest.library.reading import execute_read
 from inquest.library.running import HostTerms, run_investigation
 from inquest.models.scripted import ScriptedInvestigator, ScriptedModel
 from inquest.ports import (
+    Again,
+    Chronicle,
     Clock,
     Connector,
     Effects,
+    Fresh,
     InvalidQuery,
     Investigator,
     Journal,
+    Known,
     LoopView,
     Model,
     ModelFailure,
+    Moved,
     Reading,
+    ReserveAnswer,
+    Spent,
     Tool,
+    Write,
 )
 from inquest.runtime.clock import SystemClock
 from inquest.runtime.keys import InstallationKey
@@ -71,22 +87,30 @@ __all__ = [
     "GITLAB_TOKEN_HEADER",
     "LOKI_ENDPOINTS",
     "PROMETHEUS_ENDPOINTS",
+    "Again",
     "Analyst",
     "Anonymous",
     "Basic",
     "Bearer",
+    "BudgetExhausted",
+    "Chronicle",
     "Claimed",
     "Clock",
     "ConfigurationError",
     "Connector",
     "Context",
     "CursorKey",
+    "Diagnosis",
     "Effects",
     "Endpoint",
     "Error",
     "Facts",
+    "Failure",
+    "FailureCode",
     "Fence",
     "FenceLost",
+    "FingerprintMismatch",
+    "Fresh",
     "GitLabConfig",
     "Halted",
     "HeaderToken",
@@ -100,6 +124,7 @@ __all__ = [
     "InvalidQuery",
     "Investigator",
     "Journal",
+    "Known",
     "Limits",
     "LokiConfig",
     "LoopView",
@@ -109,7 +134,9 @@ __all__ = [
     "ModelFailure",
     "ModelInvestigator",
     "ModelRequest",
+    "Moved",
     "NotFound",
+    "Observation",
     "Ok",
     "Opening",
     "Outcome",
@@ -123,19 +150,28 @@ __all__ = [
     "QueryBudget",
     "RankedTool",
     "Reading",
+    "Receipt",
     "Redactor",
+    "Refused",
     "ReplayMismatch",
     "Reply",
+    "Reservation",
+    "ReserveAnswer",
     "ScriptedInvestigator",
     "ScriptedModel",
     "SeedCall",
     "ServiceGuess",
+    "Spent",
     "StoreUnavailable",
     "SystemClock",
     "Tool",
     "ToolCall",
+    "ToolSpec",
     "Transport",
+    "Verdict",
+    "VersionConflict",
     "Window",
+    "Write",
     "create_gitlab_connector",
     "create_loki_connector",
     "create_model_investigator",
