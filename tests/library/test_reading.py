@@ -68,7 +68,12 @@ def endpoint(**headers: str) -> Endpoint:
     return Endpoint(base_url="http://127.0.0.1:9", headers={name.replace("_", "-"): v for name, v in headers.items()})
 
 
-@pytest.mark.parametrize("sent", [endpoint(), endpoint(X_Scope_OrgID="rival")], ids=["no tenant", "another tenant"])
+TWICE = endpoint(X_Scope_OrgID="shop").but(secret_headers={"x-scope-orgid": SecretStr("rival")})
+
+
+@pytest.mark.parametrize(
+    "sent", [endpoint(), endpoint(X_Scope_OrgID="rival"), TWICE], ids=["no tenant", "another tenant", "two tenants"]
+)
 def test_a_transport_that_does_not_send_the_pinned_tenant_is_refused(sent: Endpoint) -> None:
     with pytest.raises(ConfigurationError, match="logs: the transport does not send org_id"):
         loki(Transport(sent, post_to=LOKI_ENDPOINTS))
@@ -85,18 +90,20 @@ def test_a_transport_that_may_not_post_what_a_connector_posts_is_refused() -> No
 
 
 async def test_a_credential_that_its_source_repeats_is_masked() -> None:
-    token = "plain-words-of-no-known-format"
-    async with loopback(lambda _: success(["job", token])) as fake:
+    token, door = "plain-words-of-no-known-format", "other-words-of-no-known-format"
+    async with loopback(lambda _: success(["job", token, door])) as fake:
+        sent = Endpoint(base_url=fake.url, secret_headers={"X-Door": SecretStr(door)})
         connector = create_prometheus_connector(
             PrometheusConfig(name="p", context=CONTEXT, url=fake.url),
-            Transport(Endpoint(base_url=fake.url), Bearer(token=SecretStr(token)), post_to=PROMETHEUS_ENDPOINTS),
+            Transport(sent, Bearer(token=SecretStr(token)), post_to=PROMETHEUS_ENDPOINTS),
         )
         contents: dict[str, bytes] = {}
         outcome = await execute_read(connector, CONTEXT, labels(), contents=contents)
         await connector.aclose()
 
     assert isinstance(outcome, Ok)
-    assert token not in outcome.model_dump_json() + str(contents)
+    shown = outcome.model_dump_json() + str(contents)
+    assert [secret for secret in (token, door) if secret in shown] == []
 
 
 async def test_a_read_gives_its_outcome_and_the_full_content_by_digest() -> None:

@@ -59,7 +59,8 @@ class Transport:
             **endpoint.headers,
             **_secret(endpoint, credential or Anonymous()),
         }
-        self._secrets = secret_values(credential or Anonymous())
+        hidden = (secret.get_secret_value() for secret in endpoint.secret_headers.values())
+        self._secrets = (*secret_values(credential or Anonymous()), *hidden)
         self._post_to = frozenset(post_to)
         self._max_answer_bytes = max_answer_bytes
         self._slots = asyncio.Semaphore(endpoint.max_concurrent)
@@ -75,12 +76,15 @@ class Transport:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Give every text of its credential that must never be shown."""
+        """Give every text of its credential and its secret headers that must never be shown."""
         return self._secrets
 
     def sends(self, headers: Mapping[str, str]) -> bool:
-        """Say whether each of `headers` goes out with every request, as it stands."""
-        return headers.items() <= self._headers.items()
+        """Say whether each of `headers` goes out with every request as it stands, once."""
+        sent = [(name.lower(), value) for name, value in self._headers.items()]
+        return all(
+            [one for one in sent if one[0] == name.lower()] == [(name.lower(), headers[name])] for name in headers
+        )
 
     def may_post_to(self, paths: Collection[Segments]) -> bool:
         """Say whether all of `paths` may be posted to."""
