@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import pytest
 
+from inquest.domain.budget import Limits
 from inquest.domain.effect import EffectKind, EffectState
 from inquest.domain.failure import FailureCode
 from inquest.domain.observation import Ok, Query
 from inquest.domain.transcript import Reply
 from inquest.errors import FenceLost
 from inquest.models.scripted import in_order
-from inquest.ports import LoopView, ModelFailure
+from inquest.ports import Journal, LoopView, ModelFailure
 from inquest.runtime.effects import ClaimedActs
 from inquest.runtime.terms import Terms
 from inquest.stages.tools import bound_tools
+from inquest.store.memory import MemoryJournal
 from inquest.telemetry import create_metrics
 from tests.builders import matrix, series
 from tests.loop_host import CONTEXT, INVESTIGATION, Host, call, calls, judged, reply, tool
@@ -217,6 +221,48 @@ async def test_a_tool_that_is_gone_is_an_outcome() -> None:
     reading = await (await host.acts(fence)).query("seed/1", seed_query(host))
 
     assert code_of(reading.outcome) is FailureCode.CAPABILITY_DENIED
+
+
+class LateSecondRead:
+    """A journal whose second read of contents ends only when it is let go."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+        self._reads = 0
+        self.let_go = asyncio.Event()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._journal, name)
+
+    async def content(self, digests: Sequence[str]) -> Mapping[str, bytes]:
+        self._reads += 1
+        await (asyncio.sleep(0) if self._reads == 1 else self.let_go.wait())
+        return await self._journal.content(digests)
+
+
+async def test_tries_that_were_granted_are_not_forgotten_while_another_call_counts_those_of_earlier_owners() -> None:
+    """One seed sent and tried again by the first owner, two sent by both: of seven effects, one more try is left."""
+    host = Host(
+        [tool("metrics_query", failing(FailureCode.PROVIDER_ERROR, times=1))],
+        seeds=("a", "b", "c"),
+        limits=Limits(max_connector_effects=7),
+    )
+    first = await host.acts(await host.start())
+    seeds = [seed.query for seed in host._plan().seeds]
+    await first.query("seed/1", seeds[0])
+    assert host.executions == 2
+    host.tools = (tool("metrics_query", failing(FailureCode.PROVIDER_ERROR, times=9)),)
+    host.connector.tools = host.tools
+    fence = await host.claim()
+    journal = LateSecondRead(host.memory)
+    second = ClaimedActs(await host.chronicle(), host.terms(fence), cast("Journal", journal), host.memory)
+
+    asked = [asyncio.create_task(second.query(f"seed/{n}", seeds[n - 1])) for n in (2, 3)]
+    await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    journal.let_go.set()
+    await asyncio.gather(*asked)
+
+    assert host.executions == 3
 
 
 # ---- draining --------------------------------------------------------------------------------------------

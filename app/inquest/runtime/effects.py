@@ -56,6 +56,7 @@ class ClaimedActs:
         self._pace = Pace(clock=terms.clock, may_act=terms.may_act, sleep=terms.sleep)
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
         self._retries: int | None = None
+        self._tallying = asyncio.Lock()
 
     @property
     def chronicle(self) -> Chronicle:
@@ -253,11 +254,15 @@ class ClaimedActs:
         return (self._recorded.deadline - self.clock.now()).total_seconds()
 
     async def _tally(self) -> None:
-        """Count, once, the tries inside the dispatches that earlier owners recorded."""
-        if self._retries is None:
-            digests = [row.outcome_digest for row in self._recorded.queries() if row.outcome_digest is not None]
-            stored = await self.contents(digests)
-            self._retries = sum(max(Recorded.parse(stored[digest]).tries - 1, 0) for digest in digests)
+        """Count, once, the tries inside the dispatches that earlier owners recorded.
+
+        Whoever comes while that is read waits: a second count would undo the tries granted since the first.
+        """
+        async with self._tallying:
+            if self._retries is None:
+                digests = [row.outcome_digest for row in self._recorded.queries() if row.outcome_digest is not None]
+                stored = await self.contents(digests)
+                self._retries = sum(max(Recorded.parse(stored[digest]).tries - 1, 0) for digest in digests)
 
     def _take_retry(self) -> bool:
         """Grant one more try if the ceiling of connector effects allows it, and count it."""
