@@ -556,11 +556,24 @@ class Claims(Protocol):
         """End the attempt by a stage error; gives when the next may begin. Raises FenceLost, NotFound."""
 
 
+class Renewal(StrEnum):
+    """What became of one lease in a renewal."""
+
+    RENEWED = "renewed"
+    LOCKED = "locked"
+    """Somebody holds its row: nothing was changed, it is to be asked for again."""
+    LOST = "lost"
+    """The fence is another's, or nobody's any more."""
+
+
 class LeaseLine(Protocol):
     """A connection of the lease thread's own. It blocks, and belongs to one thread."""
 
-    def renew(self, fence: Fence, lease: timedelta) -> None:
-        """Lengthen one lease. Raises FenceLost, StoreUnavailable."""
+    def renew(self, fences: Sequence[Fence], lease: timedelta) -> Mapping[Fence, Renewal]:
+        """Lengthen these leases and give the answer for each; waits for no row.
+
+        Raises StoreUnavailable.
+        """
 
     def moved(self, timeout_s: float) -> frozenset[str]:
         """Wait at most `timeout_s` for investigations whose fence was moved by a write from no owner.

@@ -114,7 +114,7 @@ language sql as $$
     select x.investigation_id from investigation x
     where x.workspace = p_workspace and x.status = 'running' and x.lease_expires_at <= clock_timestamp()
       and x.version = x.claimed_version and is_readable(x, p_workflows, p_event_versions)
-    order by x.investigation_id for update)
+    order by x.investigation_id for update skip locked)
 $$;
 
 -- The next midnight UTC when `p_workspace` ('' is the whole installation) has spent `p_usd_micros` today, else null;
@@ -140,7 +140,10 @@ begin
   for id in
     update investigation i
     set status = 'deferred', not_before = midnight, defer_reason = 'daily_usd', rung_at = null
-    where i.workspace = p_workspace and i.status = 'queued' and i.started_at is null
+    where i.investigation_id in (
+      select x.investigation_id from investigation x
+      where x.workspace = p_workspace and x.status = 'queued' and x.started_at is null
+      order by x.investigation_id for update skip locked)
     returning i.investigation_id
   loop
     perform plan_deliveries(id, '[{"kind": "received", "note": "daily_usd"}]');
@@ -177,13 +180,14 @@ begin
   end if;
   has_room := (select count(*) from investigation i where i.workspace = ws and i.status = 'running')
     < room(p -> 'limits', ws);
-  -- First ordered, then read: with a long queue, looking into every journal is what costs.
+  -- First ordered, then read: with a long queue, looking into every journal is what costs. A row that somebody
+  -- holds is passed over: the workspace's lock is held here, and all its claims would wait with this one.
   select (c.i).* into a from (
     select i from investigation i
     where i.workspace = ws and i.status in ('queued', 'running')
       and ((has_room and i.status = 'queued' and (i.not_before is null or i.not_before <= clock_timestamp()))
         or ((p ->> 'take_expired')::boolean and i.status = 'running' and i.lease_expires_at <= clock_timestamp()))
-    order by i.severity_rank desc, i.created_at, i.investigation_id offset 0 for update
+    order by i.severity_rank desc, i.created_at, i.investigation_id offset 0 for update skip locked
   ) c
   where is_readable(c.i, workflows, event_versions)
   limit 1;
@@ -239,6 +243,30 @@ begin
   end if;
   return ends;
 end $$;
+
+-- Lengthens the leases of one worker in one statement, waiting for no row: one that somebody holds is 'locked' and
+-- asked for again, so that it costs no other its lease; 'lost' is one that is no longer this owner's.
+create function renew_leases(p_ids text[], p_owners text[], p_generations int[], p_attempts int[], p_lease_ms int)
+returns table (investigation_id text, generation int, answer text)
+language sql set search_path = inquest, pg_temp as $$
+  with asked as (
+    select * from unnest(p_ids, p_owners, p_generations, p_attempts) as t (id, owner_id, generation, attempt)
+  ), mine as (
+    select i.investigation_id from investigation i join asked a on a.id = i.investigation_id
+    where i.status = 'running' and i.owner_id = a.owner_id and i.generation = a.generation and i.attempt = a.attempt
+    for no key update of i skip locked
+  ), renewed as (
+    update investigation i set lease_expires_at = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from mine m where i.investigation_id = m.investigation_id
+    returning i.investigation_id, i.generation
+  )
+  select a.id, a.generation, case
+      when r.investigation_id is not null then 'renewed'
+      when exists (select from investigation i where i.investigation_id = a.id and i.status = 'running'
+                   and i.owner_id = a.owner_id and i.generation = a.generation and i.attempt = a.attempt)
+      then 'locked' else 'lost' end
+  from asked a left join renewed r on r.investigation_id = a.id and r.generation = a.generation
+$$;
 
 -- The owner lets go. A drain costs nothing, takes back the dispatches that it cut, and rings for the same one; after
 -- a stage error the next claim charges the attempt, once `not_before` has come. So it does after `p_free_stalls`

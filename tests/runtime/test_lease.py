@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,8 @@ import pytest
 
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity
-from inquest.errors import FenceLost, StoreUnavailable
+from inquest.errors import StoreUnavailable
+from inquest.ports import Renewal
 from inquest.runtime import lease as leases
 from inquest.runtime.lease import LeaseGuard, LeaseKeeper
 from inquest.store.lease import Claimed
@@ -28,6 +29,8 @@ class ScriptedLine:
     def __init__(self) -> None:
         self.renewals: list[str] = []
         self.lost: set[str] = set()
+        self.locked: set[str] = set()
+        self.passed_over = 0
         self.said: set[str] = set()
         self.down = threading.Event()
         self.connections = 0
@@ -39,14 +42,21 @@ class ScriptedLine:
         self.connections += 1
         return self
 
-    def renew(self, fence: Fence, lease: timedelta) -> None:
+    def renew(self, fences: Sequence[Fence], lease: timedelta) -> Mapping[Fence, Renewal]:
         if self.broken is not None:
             raise self.broken
         if self.down.is_set():
             raise StoreUnavailable("no answer")
-        if fence.investigation_id in self.lost:
-            raise FenceLost(fence.investigation_id)
-        self.renewals.append(fence.investigation_id)
+        return {fence: self._renew(fence.investigation_id) for fence in fences}
+
+    def _renew(self, name: str) -> Renewal:
+        if name in self.lost:
+            return Renewal.LOST
+        if name in self.locked:
+            self.passed_over += 1
+            return Renewal.LOCKED
+        self.renewals.append(name)
+        return Renewal.RENEWED
 
     def moved(self, timeout_s: float) -> frozenset[str]:
         if self.down.wait(0.01):
@@ -149,6 +159,19 @@ async def test_what_is_no_longer_held_is_renewed_no_more(keeper: KeeperMaker, li
             await until(lambda: "left" in line.renewals)
         await until(lambda: not left.alive())
         assert held.alive()
+
+
+async def test_what_somebody_holds_is_asked_for_again_and_is_no_lost_fence(
+    keeper: KeeperMaker, line: ScriptedLine
+) -> None:
+    guard = guard_of(lease=SHORT)
+    line.locked.add("inv-1")
+    with keeper(SHORT).holding(guard, lambda: None):
+        await until(lambda: line.passed_over >= 3)
+        await until(lambda: not guard.alive())
+        line.locked.clear()
+        await until(guard.alive)
+    assert not guard.lost
 
 
 async def test_a_lost_fence_is_told_once_in_the_event_loop(keeper: KeeperMaker, line: ScriptedLine) -> None:

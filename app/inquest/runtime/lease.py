@@ -14,10 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import assert_never
 
 from inquest.domain.fence import Fence
-from inquest.errors import FenceLost, StoreUnavailable
-from inquest.ports import Claimed, LeaseLine
+from inquest.errors import StoreUnavailable
+from inquest.ports import Claimed, LeaseLine, Renewal
 from inquest.runtime.clock import AnchoredClock
 from inquest.telemetry import log
 
@@ -170,16 +171,25 @@ class LeaseKeeper:
     def _renew(self, line: LeaseLine, moved: frozenset[str] = frozenset(), *, everything: bool = False) -> None:
         if time.monotonic() - self._ticked > STALLED_LOOP_S:
             return
-        for guard in tuple(self._held):
-            if not (everything or guard.renewal_due() or guard.fence.investigation_id in moved):
-                continue
-            asked_at = time.monotonic()
-            try:
-                line.renew(guard.fence, self._lease)
-            except FenceLost:
-                self._tell(partial(self._lose, guard))
-            else:
-                guard.renewed(asked_at)
+        due = [
+            guard
+            for guard in tuple(self._held)
+            if everything or guard.renewal_due() or guard.fence.investigation_id in moved
+        ]
+        if not due:
+            return
+        asked_at = time.monotonic()
+        answers = line.renew([guard.fence for guard in due], self._lease)
+        for guard in due:
+            match answers[guard.fence]:
+                case Renewal.RENEWED:
+                    guard.renewed(asked_at)
+                case Renewal.LOST:
+                    self._tell(partial(self._lose, guard))
+                case Renewal.LOCKED:  # it stays due, and is asked for again after the next wait for word
+                    pass
+                case unknown:
+                    assert_never(unknown)
 
     def _stopped(self) -> bool:
         return self._stop.is_set() or self._loop.is_closed()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from psycopg import Connection, OperationalError
-from psycopg.errors import Error as DriverError
 from sqlalchemy import Row
 
 from inquest.domain.event import EVENT_SCHEMA_VERSION
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity
-from inquest.errors import FenceLost, StoreUnavailable
+from inquest.errors import StoreUnavailable
+from inquest.ports import Renewal
 from inquest.store.database import Database
 from inquest.store.lease import EVENT_VERSIONS, FREE_STALLS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits
 from inquest.store.rules import check_text
@@ -26,6 +26,10 @@ EVERYTHING = ""
 
 _CLAIM = "select * from inquest.claim(%(owner)s, %(p)s::jsonb)"
 _RENEW = "select inquest.renew_lease(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(lease_ms)s)"
+_RENEW_ALL = """
+select investigation_id, generation, answer from inquest.renew_leases(%(ids)s::text[], %(owners)s::text[], %(generations)s::int[],
+  %(attempts)s::int[], %(lease_ms)s)
+"""
 _LET_GO = """
 select inquest.let_go(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(why)s, %(max_attempts)s, %(free_stalls)s)
 """
@@ -145,23 +149,27 @@ class PostgresClaims:
         await self._database.rows(_RESUME, {"workspace": workspace})
 
 
-def renew_now(connection: Connection[Any], fence: Fence, *, lease: timedelta = LEASE) -> datetime:
+def renew_now(
+    connection: Connection[Any], fences: Sequence[Fence], *, lease: timedelta = LEASE
+) -> Mapping[Fence, Renewal]:
     """Renew over a connection of the caller's own, without an event loop: for the lease's thread.
 
-    The connection is in autocommit. Raises FenceLost and StoreUnavailable.
+    Waits for no row. Gives the answer for each fence. The connection is in autocommit. Raises
+    StoreUnavailable.
     """
+    asked = {
+        "ids": [fence.investigation_id for fence in fences],
+        "owners": [fence.owner_id for fence in fences],
+        "generations": [fence.generation for fence in fences],
+        "attempts": [fence.attempt for fence in fences],
+        "lease_ms": lease // timedelta(milliseconds=1),
+    }
     try:
-        found = connection.execute(_RENEW, _renewal(fence, lease)).fetchone()
+        found = connection.execute(_RENEW_ALL, asked).fetchall()
     except OperationalError as error:
         raise StoreUnavailable("the database does not answer a renewal") from error
-    except DriverError as error:
-        if error.sqlstate == "IQF01":
-            raise FenceLost(f"{fence.investigation_id} is no longer owned by generation {fence.generation}") from error
-        raise
-    if found is None:
-        raise FenceLost(f"{fence.investigation_id} is gone")
-    renewed: datetime = found[0]
-    return renewed
+    answers = {(name, generation): Renewal(answer) for name, generation, answer in found}
+    return {fence: answers[fence.investigation_id, fence.generation] for fence in fences}
 
 
 def _named(fence: Fence) -> dict[str, object]:

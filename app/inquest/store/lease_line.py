@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -11,6 +11,7 @@ import psycopg
 
 from inquest.domain.fence import Fence
 from inquest.errors import StoreUnavailable
+from inquest.ports import Renewal
 from inquest.store.claims import renew_now
 from inquest.store.url import conninfo
 
@@ -26,9 +27,9 @@ class PostgresLeaseLine:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
-    def renew(self, fence: Fence, lease: timedelta) -> None:
-        """Lengthen one lease. Raises FenceLost, StoreUnavailable."""
-        renew_now(self._connection, fence, lease=lease)
+    def renew(self, fences: Sequence[Fence], lease: timedelta) -> Mapping[Fence, Renewal]:
+        """Lengthen these leases in one statement that waits for no row. Raises StoreUnavailable."""
+        return renew_now(self._connection, fences, lease=lease)
 
     def moved(self, timeout_s: float) -> frozenset[str]:
         """Wait at most `timeout_s` for ids whose fence was moved. Raises StoreUnavailable."""
