@@ -15,7 +15,10 @@
     |   |-- PlanMismatch        the investigation goes by other facts or by another plan
     |   |-- BudgetExhausted     a ceiling of the plan or the ledger
     |   |-- Halted              an operator halted the workspace: nothing new is reserved
+    |   |-- WrongStatus         the investigation stands where this cannot be done to it
+    |   |-- RoleMissing         the database lacks the role that may delete journals
     |   `-- NotFound            no such row in this workspace
+    |       `-- Gone            there was one, and it was deleted
     |-- ReplayMismatch          a journal does not rebuild what it recorded
     |-- DeliveryUncertain       an unsafe send was started by a process that died before recording it
     |-- ModelError              the model's provider failed; carries a kind, never the provider's text
@@ -97,8 +100,20 @@ class Halted(Refused):
     """The workspace, or everything, is halted: commit what came back, release the lease and stop."""
 
 
+class WrongStatus(Refused):
+    """What was asked cannot be done to an investigation in this status; the message says which, and the way out."""
+
+
+class RoleMissing(Refused):
+    """The database has no retention role, or we may not take it; the message says what its owner has to run."""
+
+
 class NotFound(Refused):
     """No such row in this workspace."""
+
+
+class Gone(NotFound):
+    """The investigation was deleted: a tombstone is all there is."""
 
 
 class ReplayMismatch(InquestError):

@@ -627,6 +627,9 @@ class Sweep(Protocol):
     async def delete_dead_jobs(self) -> int:
         """Delete the engine's rows whose worker is gone."""
 
+    async def purge_deleted(self) -> int:
+        """Take away what is left of deleted investigations."""
+
     async def standings(self) -> Sequence[Standing]:
         """Count what runs and waits, by workspace."""
 

@@ -117,14 +117,23 @@ create function store_contents(
   p_workspace text, p_investigation text, p_digests text[], p_contents bytea[]
 ) returns void
 language plpgsql as $$
+declare
+  held int;
 begin
   if cardinality(p_digests) = 0 then
     return;
   end if;
-  insert into content (workspace, digest, bytes)
-  select p_workspace, t.digest, t.bytes from unnest(p_digests, p_contents) as t (digest, bytes)
-  order by t.digest collate "C"
-  on conflict do nothing;
+  loop
+    insert into content (workspace, digest, bytes)
+    select p_workspace, t.digest, t.bytes from unnest(p_digests, p_contents) as t (digest, bytes)
+    order by t.digest collate "C"
+    on conflict do nothing;
+    -- What was there already may be taken away by the purge of another investigation: hold it, or store it again.
+    perform from content c where c.workspace = p_workspace and c.digest = any (p_digests)
+    order by c.digest collate "C" for key share;
+    get diagnostics held = row_count;
+    exit when held = (select count(distinct d) from unnest(p_digests) as d);
+  end loop;
   perform refer_to(p_workspace, p_investigation, p_digests);
 end $$;
 

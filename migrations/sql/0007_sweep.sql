@@ -48,8 +48,8 @@ begin
   return cardinality(ids);
 end $$;
 
--- Ends deferred ones whose episode ended over an hour ago: they are of no use to anybody. `p_cancelled` is the
--- canonical body of that run_cancelled.
+-- Ends deferred ones whose episode ended over an hour ago: they are of no use to anybody. A re-run is: somebody asked
+-- for it. `p_cancelled` is the canonical body of that run_cancelled.
 create function expire_deferred(p_cancelled bytea, p_schema_version int, p_most int) returns int
 language plpgsql set search_path = inquest, pg_temp as $$
 declare
@@ -58,7 +58,8 @@ declare
 begin
   for a in
     select i.* from investigation i join episode e using (episode_id)
-    where i.status = 'deferred' and e.ended_at <= clock_timestamp() - interval '1 hour' and is_whole(i)
+    where i.status = 'deferred' and i.parent_id is null and e.ended_at <= clock_timestamp() - interval '1 hour'
+      and is_whole(i)
     limit p_most for no key update of i skip locked
   loop
     a.generation := a.generation + 1;

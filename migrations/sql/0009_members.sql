@@ -45,7 +45,7 @@ begin
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
         and a.fires
         and (p.starts_at is null or p.ends_at is null or p.starts_at = a.starts_at or p.ends_at >= a.starts_at
-          or convert_from(a.body, 'UTF8')::jsonb ->> 'starts_at' is null) -- that start is our clock's
+          or nullif(convert_from(a.body, 'UTF8'), '')::jsonb ->> 'starts_at' is null) -- that start is our clock's
       limit 1) f on true
   loop
     if m.alert_id is not null then
@@ -100,12 +100,16 @@ begin
         starts_at = case when m.starts_at < m.since and (
           select true from alert other
           where other.workspace = a.workspace and other.intake = a.intake and other.fingerprint = a.fingerprint
-            and other.starts_at = m.starts_at limit 1) is null then m.starts_at else a.starts_at end
+            and other.starts_at = m.starts_at limit 1) is null then m.starts_at else a.starts_at end,
+        -- What a forgotten alert says now is new; of another, these stay what they are.
+        name = case when octet_length(a.body) = 0 then m.name else a.name end,
+        labels = case when octet_length(a.body) = 0 then labels_of(m.body) else a.labels end,
+        body = case when octet_length(a.body) = 0 then m.body else a.body end
       where a.alert_id = m.alert_id;
       o_touched := o_touched || m.episode_id;
     else
       update alert a set status = 'firing', stale = false, ends_at = null, occurrences = a.occurrences + m.times,
-        last_seen = p_now, body = m.body, labels = labels_of(m.body),
+        last_seen = p_now, name = m.name, body = m.body, labels = labels_of(m.body),
         changed_version = coalesce((select e.version + 1 from episode e where e.episode_id = m.episode_id), 0)
       where a.alert_id = m.alert_id;
       o_changed := o_changed || m.episode_id;

@@ -27,6 +27,9 @@ FILES = (
     "0011_episodes.sql",
     "0012_accounting.sql",
     "0013_threads.sql",
+    "0014_cancel.sql",
+    "0015_rerun.sql",
+    "0016_delete.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

@@ -19,6 +19,7 @@ ALL = [
     "deferred",
     "interrupts",
     "episodes",
+    "deleted",
     "standings",
     "watchdogs",
     "dead_jobs",
@@ -63,6 +64,9 @@ class ScriptedSweep:
 
     async def ring_deliveries(self) -> int:
         return self._take("deliveries")
+
+    async def purge_deleted(self) -> int:
+        return self._take("deleted")
 
     async def delete_dead_jobs(self) -> int:
         return self._take("dead_jobs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString, Protocol, TypeVar
 
@@ -54,6 +54,17 @@ async def eventually(look: Callable[[], Awaitable[T | None]]) -> T:
             if seen is not None:
                 return seen
             await asyncio.sleep(0.01)
+
+
+async def at_once(*acts: Coroutine[Any, Any, object]) -> list[Any]:
+    """Start `acts` together, none before all are there, and give what each came to."""
+    barrier = asyncio.Barrier(len(acts))
+
+    async def one(act: Coroutine[Any, Any, object]) -> object:
+        await barrier.wait()
+        return await act
+
+    return await asyncio.gather(*(one(act) for act in acts), return_exceptions=True)
 
 
 class StillClock:
@@ -232,6 +243,18 @@ class Store(Either):
     @override
     async def come_due(self, name: str = "inv-1") -> None:
         self.look("update investigation set not_before = clock_timestamp() where investigation_id = %s", name)
+
+
+def silence(store: Store) -> None:
+    """Take every bell away, as if they had been lost long ago."""
+    store.look("delete from procrastinate.procrastinate_jobs")
+    store.look("update investigation set rung_at = null")
+    store.look("update delivery_target set rung_at = null")
+
+
+def bells(store: Store, queue: str = "investigations") -> list[str]:
+    rows = store.look("select args from procrastinate.procrastinate_jobs where queue_name = %s order by id", queue)
+    return [row["args"]["id"] for row in rows]
 
 
 def opening(name: str = "inv-1", **changes: object) -> Opening:

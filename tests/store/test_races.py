@@ -1,8 +1,7 @@
 """Concurrent owners and writers (checklist 60, 65; recipes section 3, deadlock)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,6 +13,7 @@ from tests.postgres import NewDatabase
 from tests.store.builders import (
     WORKSPACE,
     Store,
+    at_once,
     contents,
     eventually,
     identity,
@@ -40,17 +40,6 @@ async def racers(database: NewDatabase) -> AsyncIterator[list[Store]]:
     yield stores
     for store in stores:
         await store.database.aclose()
-
-
-async def at_once(*acts: Coroutine[Any, Any, object]) -> list[Any]:
-    """Start `acts` together, none before all are there, and give what each came to."""
-    barrier = asyncio.Barrier(len(acts))
-
-    async def one(act: Coroutine[Any, Any, object]) -> object:
-        await barrier.wait()
-        return await act
-
-    return await asyncio.gather(*(one(act) for act in acts), return_exceptions=True)
 
 
 async def test_of_many_claims_exactly_one_wins(racers: list[Store]) -> None:

@@ -10,7 +10,7 @@ from inquest.domain.investigation import Status
 from inquest.ports import Standing
 from inquest.store.lease import ClaimLimits
 from inquest.store.sweep import PostgresSweep
-from tests.store.builders import NOON, Store, interrupt_raised, opening, write
+from tests.store.builders import NOON, Store, bells, interrupt_raised, opening, silence, write
 
 LIMITS = ClaimLimits(max_running=2)
 
@@ -18,18 +18,6 @@ LIMITS = ClaimLimits(max_running=2)
 @pytest.fixture
 def sweep(store: Store) -> PostgresSweep:
     return PostgresSweep(store.database, LIMITS)
-
-
-def silence(store: Store) -> None:
-    """Take every bell away, as if they had been lost long ago."""
-    store.look("delete from procrastinate.procrastinate_jobs")
-    store.look("update investigation set rung_at = null")
-    store.look("update delivery_target set rung_at = null")
-
-
-def bells(store: Store, queue: str = "investigations") -> list[str]:
-    rows = store.look("select args from procrastinate.procrastinate_jobs where queue_name = %s order by id", queue)
-    return [row["args"]["id"] for row in rows]
 
 
 async def ring(sweep: PostgresSweep, *, take_expired: bool = True) -> int:

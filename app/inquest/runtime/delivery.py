@@ -28,7 +28,7 @@ from inquest.domain.delivery import (
     after_refusal,
 )
 from inquest.domain.report import Report
-from inquest.errors import FenceLost, StoreUnavailable
+from inquest.errors import FenceLost, Gone, NotFound, StoreUnavailable
 from inquest.ports import Deliveries, Destination, Ids
 from inquest.telemetry import Metrics, bound, log, report_error
 
@@ -132,7 +132,7 @@ class DeliveryRunner:
             try:
                 ending = await self._act(claimed)
                 await self._end(claimed, ending)
-            except FenceLost:
+            except (FenceLost, NotFound):  # another sender took it, or it was deleted
                 log().info("delivery_fence_lost")
                 return False
             except asyncio.CancelledError:
@@ -164,7 +164,7 @@ class DeliveryRunner:
         """Count what making a report, or storing it, raises as a try that surely did not arrive; it passes."""
         try:
             yield
-        except (StoreUnavailable, FenceLost):
+        except (StoreUnavailable, FenceLost, Gone):
             raise
         except Exception as error:
             report_error(error, tags={"investigation": claimed.investigation_id, "stage": "deliver"})

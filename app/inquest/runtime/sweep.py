@@ -51,6 +51,7 @@ class Sweeper:
             _Step("deferred", _counted(sweep.admit_deferred), SWEEP_EVERY_S),
             _Step("interrupts", _counted(sweep.expire_interrupts), SWEEP_EVERY_S),
             _Step("episodes", _counted(sweep.settle_episodes), SWEEP_EVERY_S),
+            _Step("deleted", _counted(sweep.purge_deleted), COUNT_EVERY_S),
             _Step("standings", self._count, COUNT_EVERY_S),
             _Step("watchdogs", self._watch, CLEAN_EVERY_S),
             _Step("dead_jobs", _counted(sweep.delete_dead_jobs), CLEAN_EVERY_S),

@@ -15,13 +15,16 @@ from inquest.errors import (
     ConfigurationError,
     FenceLost,
     FingerprintMismatch,
+    Gone,
     Halted,
     IdentityMismatch,
     InquestError,
     InvariantBroken,
     NotFound,
+    RoleMissing,
     StoreUnavailable,
     VersionConflict,
+    WrongStatus,
 )
 
 OURS: dict[str, type[InquestError]] = {
@@ -30,6 +33,9 @@ OURS: dict[str, type[InquestError]] = {
     "IQK01": FingerprintMismatch,
     "IQD01": IdentityMismatch,
     "IQN01": NotFound,
+    "IQG01": Gone,
+    "IQS01": WrongStatus,
+    "IQR01": RoleMissing,
     "IQH01": Halted,
     "IQI01": InvariantBroken,
 }

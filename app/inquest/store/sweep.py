@@ -46,6 +46,11 @@ _EXPIRE_INTERRUPT = "select inquest.expire_interrupt(%(id)s, %(until)s, %(body)s
 _EPISODES = "select inquest.sweep_episodes(%(most)s)"
 _TARGETS = "select inquest.ring_targets(%(most)s)"
 _DEAD_JOBS = "select inquest.delete_dead_jobs(%(silence_s)s, %(most)s)"
+_UNPURGED = """
+select investigation_id from inquest.investigation
+where status = 'deleting' and purged_at is null and inquest.can_purge() limit %(most)s
+"""
+_PURGE = "select inquest.purge_investigation(%(id)s)::int"
 _STANDINGS = """
 select workspace,
   count(*) filter (where status = 'running') as running,
@@ -121,6 +126,11 @@ class PostgresSweep:
     async def delete_dead_jobs(self) -> int:
         """Delete the engine's rows that nobody will finish."""
         return await self._count(_DEAD_JOBS, silence_s=DEAD_AFTER_S, most=MOST_DEAD_JOBS)
+
+    async def purge_deleted(self) -> int:
+        """Take away what is left under tombstones, once no message of it is under way."""
+        tombstones = await self._database.rows(_UNPURGED, {"most": MOST})
+        return sum([await self._count(_PURGE, id=row.investigation_id) for row in tombstones])
 
     async def standings(self) -> Sequence[Standing]:
         """Count what runs and waits, by workspace; one without either is left out."""

@@ -1,0 +1,135 @@
+"""What an operator does to an investigation from outside: cancel, run again, delete.
+
+The rules are the SQL functions of `migrations/sql/0014` to `0016`: each is one transaction that locks the aggregate,
+checks its status, and takes the fence from whoever owns it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from inquest.domain.canonical import digest_of
+from inquest.domain.effect import EffectKind, ModelFailed
+from inquest.domain.event import EVENT_SCHEMA_VERSION, RunCancelled
+from inquest.domain.failure import FailureCode, failure
+from inquest.domain.intake import DailyCeilings
+from inquest.domain.investigation import WORKFLOW
+from inquest.domain.observation import Error, Recorded
+from inquest.domain.value import Value
+from inquest.errors import InvariantBroken
+from inquest.store.database import Database
+
+MAX_KEY_CHARS = 200
+"""Of what a client calls a re-run."""
+OPERATOR = "operator"
+"""Who acts from outside, until there is more than one."""
+ASKED = "asked"
+"""Why an operator's cancel ends a run, in its event and in the revision that it plans."""
+
+_CANCELLED_QUERY = Recorded(outcome=Error(error=failure(FailureCode.CANCELLED)), tries=0, exchanges=0).canonical()
+_CANCELLED_TURN = ModelFailed(kind=FailureCode.CANCELLED, message="the turn was cancelled").canonical()
+_CLOSED = {EffectKind.QUERY: _CANCELLED_QUERY, EffectKind.MODEL: _CANCELLED_TURN}
+"""The outcomes of effects that a cancel closes: nothing is known of what they may have brought."""
+
+_CANCEL = """
+select inquest.cancel_investigation(%(workspace)s, %(id)s, %(body)s, %(reason)s, %(schema_version)s,
+  %(digests)s::text[], %(contents)s::bytea[], %(outcomes)s::jsonb)
+"""
+_RERUN = """
+select * from inquest.rerun_investigation(%(workspace)s, %(id)s, %(new_id)s, %(key)s, %(session)s, %(workflow)s,
+  %(workspace_usd_micros)s, %(installation_usd_micros)s)
+"""
+_BURY = "select inquest.bury_investigation(%(workspace)s, %(id)s)::text"
+_PURGE = "select inquest.purge_investigation(%(id)s)"
+_NO_CEILINGS = DailyCeilings()
+
+
+class Rerun(Value):
+    """The investigation that repeats another; `opened` is False when it was there already, under the same key."""
+
+    investigation_id: str
+    opened: bool
+
+
+class Sending(Value):
+    """A message or folder that a destination has: `reference` is the destination's own name for it."""
+
+    destination: str
+    reference: str
+
+
+class Deleted(Value):
+    """What a delete came to. `purged` is False while a message is under way: the sweep takes the rest then."""
+
+    investigation_id: str
+    purged: bool
+    sent: tuple[Sending, ...]
+
+
+class PostgresActions:
+    """Acts on the investigations of one workspace. Each raises NotFound, Gone and StoreUnavailable."""
+
+    def __init__(self, database: Database, workspace: str) -> None:
+        self._database = database
+        self._workspace = workspace
+
+    async def cancel(self, investigation_id: str, *, actor: str = OPERATOR) -> bool:
+        """End it where it stands; False when it was cancelled before, and nothing changed.
+
+        Its owner loses its fence and is told. Raises WrongStatus when it has ended otherwise.
+        """
+        cancelled: bool = await self._database.value(
+            _CANCEL,
+            {
+                **self._named(investigation_id),
+                "body": RunCancelled(reason=ASKED, actor=actor).canonical(),
+                "reason": ASKED,
+                "schema_version": EVENT_SCHEMA_VERSION,
+                "digests": [digest_of(outcome) for outcome in _CLOSED.values()],
+                "contents": list(_CLOSED.values()),
+                "outcomes": json.dumps({kind: digest_of(outcome) for kind, outcome in _CLOSED.items()}),
+            },
+        )
+        return cancelled
+
+    async def rerun(
+        self,
+        investigation_id: str,
+        new_id: str,
+        *,
+        key: str = "",
+        actor: str = OPERATOR,
+        ceilings: DailyCeilings = _NO_CEILINGS,
+    ) -> Rerun:
+        """Open `new_id` for the same episode. Asked again under one `key`, it is one; "" is no key.
+
+        Raises WrongStatus while an investigation of the episode has not ended.
+        """
+        found = await self._database.row(
+            _RERUN,
+            {
+                **self._named(investigation_id),
+                "new_id": new_id,
+                "key": digest_of(key.encode("utf-8", "surrogatepass")) if key else "",
+                "session": actor,
+                "workflow": WORKFLOW,
+                "workspace_usd_micros": ceilings.workspace_usd_micros,
+                "installation_usd_micros": ceilings.installation_usd_micros,
+            },
+        )
+        if found is None:
+            raise InvariantBroken("rerun_investigation gave no answer")
+        return Rerun(investigation_id=found.investigation_id, opened=found.opened)
+
+    async def delete(self, investigation_id: str) -> Deleted:
+        """Put its tombstone, and take away everything that it holds; gives what stays where it was sent.
+
+        Raises WrongStatus before it has ended, RoleMissing where the database cannot delete journals.
+        """
+        answer: str = await self._database.value(_BURY, self._named(investigation_id))
+        sent = tuple(Sending(**one) for one in json.loads(answer))
+        purged: bool = await self._database.value(_PURGE, {"id": investigation_id})
+        return Deleted(investigation_id=investigation_id, purged=purged, sent=sent)
+
+    def _named(self, investigation_id: str) -> dict[str, object]:
+        return {"workspace": self._workspace, "id": investigation_id}
