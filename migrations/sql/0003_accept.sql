@@ -137,6 +137,7 @@ declare
   v_known text[];
   v_repeated text[];
   v_again text[];
+  v_risen posted[];
   v_resolving text[] := '{}';
   v_words jsonb := '{}';
   v_begun text[] := '{}';
@@ -157,16 +158,17 @@ begin
   if cardinality(v_resolved) > 0 then
     v_resolving := take_resolved(p_rules, v_resolved, v_now);
   end if;
-  select o_fingerprints, o_touched, o_changed into v_known, v_repeated, v_again
+  select o_fingerprints, o_touched, o_changed, o_risen into v_known, v_repeated, v_again, v_risen
     from take_repeats(p_rules, v_firing, v_now);
-  if cardinality(v_known) < cardinality(v_firing) then
+  if cardinality(v_known) < cardinality(v_firing) or cardinality(v_risen) > 0 then
     v_new := array(select f from unnest(v_firing) f where f.fingerprint not in (select unnest(v_known)) order by f.n);
     perform take_heartbeats(p_rules, array(select f from unnest(v_new) f where f.heartbeat), v_now);
     v_new := array(select f from unnest(v_new) f where not f.heartbeat);
-    if cardinality(v_new) > 0 then
+    if cardinality(v_new) > 0 or cardinality(v_risen) > 0 then
       select o_words, o_begun, o_joined into v_words, v_begun, v_joined
-        from take_new(p_rules, v_new, p_receipt_id, p_sender, v_now);
+        from take_new(p_rules, v_new, in_their_groups(p_rules, v_risen), p_receipt_id, p_sender, v_now);
       perform grow_episodes(p_rules, v_joined, v_now);
+      perform grow_episodes(p_rules, less_severe_episodes(p_rules, v_risen), v_now);
     end if;
   end if;
   v_changed := v_resolving || v_again || array(select jsonb_object_keys(v_joined));

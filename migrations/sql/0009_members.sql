@@ -71,23 +71,26 @@ end $$;
 
 create function take_repeats(
   p_rules intake_rules, p_members posted[], p_now timestamptz, out o_fingerprints text[], out o_touched text[],
-  out o_changed text[]
+  out o_changed text[], out o_risen posted[]
 ) language plpgsql as $$
 -- Count the members whose row fires, or did with the same starts_at in an episode that lives: the rows'
--- fingerprints, their episodes, and those episodes in which something fires again.
+-- fingerprints, their episodes, those episodes in which something fires again, and the members that are more severe
+-- than their row was: it takes their severity and what they say. A row never becomes less severe.
 declare
   m record;
 begin
+  o_risen := '{}';
   o_fingerprints := '{}';
   o_touched := '{}';
   o_changed := '{}';
   for m in
-    select p.*, k.alert_id, k.status, k.since, k.episode_id from unnest(p_members) p cross join lateral (
-      select a.alert_id, a.status, a.starts_at as since, a.episode_id from alert a
+    select p.*, p as posted, k.alert_id, k.status, k.since, k.episode_id, k.rank
+    from unnest(p_members) p cross join lateral (
+      select a.alert_id, a.status, a.starts_at as since, a.episode_id, a.severity_rank as rank from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
         and a.fires
       union all
-      select a.alert_id, a.status, a.starts_at, a.episode_id from alert a
+      select a.alert_id, a.status, a.starts_at, a.episode_id, a.severity_rank from alert a
       where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = p.fingerprint
         and a.starts_at = p.starts_at and not a.fires
         and (a.heartbeat and p.heartbeat
@@ -114,20 +117,26 @@ begin
       where a.alert_id = m.alert_id;
       o_changed := o_changed || m.episode_id;
     end if;
+    if m.severity_rank > m.rank then
+      update alert a set severity_rank = m.severity_rank, body = m.body, labels = labels_of(m.body)
+      where a.alert_id = m.alert_id;
+      o_risen := o_risen || m.posted;
+    end if;
   end loop;
   o_touched := array(select distinct id from unnest(o_touched) id where id is not null);
   o_changed := array(select distinct id from unnest(o_changed) id where id is not null);
 end $$;
 
 create function take_new(
-  p_rules intake_rules, p_members posted[], p_receipt_id text, p_sender jsonb, p_now timestamptz,
+  p_rules intake_rules, p_members posted[], p_risen posted[], p_receipt_id text, p_sender jsonb, p_now timestamptz,
   out o_words jsonb, out o_begun text[], out o_joined jsonb
 ) language plpgsql as $$
+-- `p_risen` have a row that fires already, and only begin an episode where their severity does.
 -- Give every new firing member its row and its word (by place in the post): opened or deferred for the first
 -- of an episode that begins here, joined, or linked when the episode's investigation has ended. `o_joined`
 -- are the episodes that lived before and grew, each with the highest severity that came.
 declare
-  v_openings opening[] := plan_openings(p_rules, p_members, p_now);
+  v_openings opening[] := plan_openings(p_rules, p_members || p_risen, p_now);
   v_openers jsonb := '{}';
 begin
   if cardinality(v_openings) > 0 then
@@ -162,11 +171,35 @@ begin
         select i.status in ('deferred', 'queued', 'running', 'waiting')
         from investigation i where i.episode_id = x.episode_id and i.parent_id is null limit 1) as runs
       from episode x where x.episode_id = g.episode_id limit 1) e;
+  o_words := coalesce(o_words, '{}') || v_openers;
 end $$;
+
+create function in_their_groups(p_rules intake_rules, p_risen posted[]) returns posted[] language sql stable as $$
+-- Those of `p_risen` whose row fires in the current episode of the group that the post names: not after a change of
+-- group_by.
+  select coalesce(array_agg(m order by m.n), '{}') from unnest(p_risen) m cross join lateral (
+    select a.episode_id from alert a
+    where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
+      and a.fires limit 1) held cross join lateral (
+    select ag.episode_id from alert_group ag
+    where ag.workspace = p_rules.workspace and ag.group_key = m.group_key limit 1) g
+  where g.episode_id = held.episode_id
+$$;
+
+create function less_severe_episodes(p_rules intake_rules, p_risen posted[]) returns jsonb language sql stable as $$
+-- The episodes that are less severe than these members of theirs, each with the severity it has to take.
+  select coalesce(jsonb_object_agg(r.episode_id, r.most), '{}') from (
+    select e.episode_id, max(m.severity_rank) as most from unnest(p_risen) m cross join lateral (
+      select a.episode_id from alert a
+      where a.workspace = p_rules.workspace and a.intake = p_rules.intake and a.fingerprint = m.fingerprint
+        and a.fires limit 1) held cross join lateral (
+      select x.episode_id, x.severity_rank from episode x where x.episode_id = held.episode_id limit 1) e
+    where e.severity_rank < m.severity_rank group by e.episode_id) r
+$$;
 
 create function grow_episodes(p_rules intake_rules, p_joined jsonb, p_now timestamptz) returns void
 language plpgsql as $$
--- Say that members joined living episodes: severity moves up, for a queued investigation too (so that a
+-- Say that members joined living episodes, or became more severe: severity moves up, for a queued investigation too (so that a
 -- critical member does not wait as a warning), and `members` is planned.
 declare
   v_joined record;
@@ -199,10 +232,9 @@ begin
   if p_of.status not in ('deferred', 'queued') or p_of.severity_rank >= p_rank then
     return;
   end if;
-  update investigation set severity_rank = p_rank where investigation_id = p_of.investigation_id;
   if p_of.status = 'deferred' and p_of.defer_reason = 'max_new_per_hour' and p_of.intake <> '' then
     v_rules.intake := p_of.intake; -- a member may come by another intake than the first did
-    v_slot := (admission_times(v_rules, p_now, array[p_rank]))[1];
+    v_slot := (admission_times(v_rules, p_now, array[p_rank]))[1]; -- before it counts among those as severe itself
     v_midnight := daily_ceiling(p_rules);
     if greatest(v_slot, v_midnight) < p_of.not_before then
       update investigation set not_before = greatest(v_slot, v_midnight), admitted_at = greatest(v_slot, v_midnight),
@@ -210,6 +242,7 @@ begin
         where investigation_id = p_of.investigation_id;
     end if;
   end if;
+  update investigation set severity_rank = p_rank where investigation_id = p_of.investigation_id;
 end $$;
 
 create function take_heartbeats(p_rules intake_rules, p_members posted[], p_now timestamptz) returns void
