@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import ValidationError
-from rfc8785 import CanonicalizationError
 
 from inquest.domain.alert import Alert, AlertStatus, identity_fingerprint
 from inquest.domain.budget import MAX_HYPOTHESES, Limits
@@ -78,7 +77,7 @@ def check_same(given: Given, recorded: Sequence[EventBody]) -> None:
 def _fingerprint(value: Value, field: str) -> str:
     try:
         return value.canonical_digest()
-    except (CanonicalizationError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError as error:
         raise ConfigurationError(f"{field}: some text in it has no bytes (a lone surrogate)") from error
 
 

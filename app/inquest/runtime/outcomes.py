@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rfc8785 import CanonicalizationError
-
 from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
 from inquest.domain.failure import Failure, FailureCode, failure
@@ -65,7 +63,7 @@ def outcome_of(tried: Tried, bound: BoundTool) -> Outcome:
         unbacked = tuple(one.observation_id for one in found if one.digest not in contents)
         recorded = recorded.but(unbacked=unbacked)
         stored = recorded.canonical()
-    except (CanonicalizationError, UnicodeEncodeError):
+    except UnicodeEncodeError:
         return _unreadable(recorded, "the answer holds text that has no bytes")
     if len(stored) > MAX_CONTENT_BYTES:
         return _unreadable(recorded, f"the answer is larger than {MAX_CONTENT_BYTES} bytes")

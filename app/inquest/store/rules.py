@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Literal
 
-from rfc8785 import CanonicalizationError
-
 from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
 from inquest.domain.effect import Receipt, Reservation, try_key
@@ -91,7 +89,7 @@ def canonical_body(event: EventBody) -> bytes:
     """Give the bytes of `event` that are stored and digested. Raises InvariantBroken on a lone surrogate."""
     try:
         return event.canonical()
-    except (CanonicalizationError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError as error:
         raise InvariantBroken(f"{event.kind} holds text that has no bytes; text passes the sanitiser first") from error
 
 
