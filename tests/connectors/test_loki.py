@@ -42,7 +42,7 @@ async def test_lines_come_in_time_order_and_ties_by_stream_then_as_written() -> 
         stream(WEB, (BEGUN + 3, "third"), (BEGUN + 2, "second of web"), (BEGUN + 2, "first of web")),
         stream(API, (BEGUN + 2, "of api"), (BEGUN + 1, "first")),
     )
-    found = content(await read(answering(backward), "query", QUERY))
+    found = content(await read(answering(backward), "query", {"expression": '{app=~"web|api"}'}))
 
     assert isinstance(found, Logs)
     assert [one.line for one in found.lines] == ["first", "of api", "first of web", "second of web", "third"]
@@ -380,8 +380,8 @@ async def test_without_any_names_loki_leaves_the_data_out() -> None:
         (SHOP, {}, '{tenant="shop"}', ("app", "pod", "tenant")),
         (SHOP, {"label": "app"}, '{tenant="shop"}', ("api", "web")),
         (SHOP, {"label": "pod"}, '{tenant="shop"}', ("web-0",)),
-        (SHOP, {"label": "app", "selector": '{app=~"a.*"}'}, '{app=~"a.*", tenant="shop"}', ("api", "web")),
-        ({}, {"label": "app", "selector": '{app=~"a.*"}'}, '{app=~"a.*"}', ("api", "web")),
+        (SHOP, {"label": "app", "selector": '{app=~"api|web"}'}, '{app=~"api|web", tenant="shop"}', ("api", "web")),
+        ({}, {"label": "app", "selector": '{app=~"api|web"}'}, '{app=~"api|web"}', ("api", "web")),
     ],
 )
 async def test_within_a_selector_names_come_from_its_streams(
@@ -435,3 +435,25 @@ async def test_health_asks_for_names_of_the_last_minutes() -> None:
         str(now - timedelta(minutes=5) // timedelta(microseconds=1) * 1_000),
         str(now),
     )
+
+
+# ---- what nobody asked for -----------------------------------------------------------------------------------
+
+
+async def test_lines_of_another_service_are_left_out_and_said() -> None:
+    mixed = streams(stream(WEB, (BEGUN + 2, "ours")), stream(API, (BEGUN + 1, "theirs")))
+    reading = await read(answering(mixed), "query", QUERY)
+
+    assert isinstance(reading.outcome, Partial)
+    assert reading.outcome.error.code is FailureCode.CONTEXT_MISMATCH
+    assert "1 of 2" in reading.outcome.error.hint
+    assert b"theirs" not in b"".join(reading.contents.values())
+
+
+async def test_counts_and_labels_of_another_service_alone_are_no_evidence() -> None:
+    counted = await read(answering(matrix(API, (1, "2"))), "query", {"expression": 'rate({app="web"}[5m])'})
+    assert failed(counted)[0] is FailureCode.CONTEXT_MISMATCH
+
+    listed = {"label": "app", "selector": '{app="web"}'}
+    named = await read(lambda seen: serve({"series": success([{**API}])}, seen), "labels", listed)
+    assert failed(named)[0] is FailureCode.CONTEXT_MISMATCH

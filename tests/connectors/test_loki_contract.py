@@ -20,7 +20,7 @@ AT_NS = 1_772_366_000_000_000_001
 
 def answers(text: str = "connection timeout") -> dict[str, Reply]:
     """Give the answer of each endpoint, with `text` where a source passes on other people's words."""
-    labels = {"app": text, "tenant": "shop"}
+    labels = {"app": "web", "said": text, "tenant": "shop"}
     return {
         "query_range": success(streams(stream(labels, (AT_NS + 1, text), (AT_NS, text)))),
         "series": success([{"app": text, "tenant": "shop"}, {"app": "api", "tenant": "shop"}]),

@@ -14,7 +14,7 @@ from tests.fakes.loopback import Act, Handler, Hang, Reply, Seen
 from tests.fakes.prometheus import error, recorded, serve, success
 
 LABELS: Json = {"__name__": "up", "job": "web", "tenant": "shop"}
-EXPRESSION = 'sum by (job) (rate(http_requests_total{job="web"}[5m]))'
+EXPRESSION = 'max by (job, tenant) (up{job!=""})'
 
 
 def answers(text: str = "web") -> dict[str, Json]:
@@ -46,7 +46,7 @@ class PrometheusHarness:
     arguments: Mapping[str, Mapping[str, Json]] = {
         "prometheus_query": {"expression": EXPRESSION},
         "prometheus_query_range": {"expression": EXPRESSION},
-        "prometheus_series": {"selector": 'up{job="web"}'},
+        "prometheus_series": {"selector": 'up{job!=""}'},
         "prometheus_labels": {"label": "job"},
         "prometheus_metadata": {},
         "prometheus_rules": {},

@@ -4,12 +4,14 @@ from pydantic import ValidationError
 from inquest.connectors.prometheus import (
     PrometheusConfig,
 )
+from inquest.connectors.shared.strays import UNHELD
 from inquest.domain.failure import FailureCode
 from inquest.domain.observation import Ok, Partial
 from inquest.domain.signals import (
     FiringAlerts,
     Names,
     Rules,
+    Vector,
 )
 from inquest.domain.value import Json
 from inquest.wire.execute import execute_read
@@ -160,3 +162,57 @@ async def test_metadata_shows_only_names_of_the_scope() -> None:
 def test_matchers_that_cannot_scope_a_selector_are_refused(matchers: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         PrometheusConfig(name="p", context=CONTEXT, url="http://x", mandatory_matchers=matchers)
+
+
+MIXED: dict[str, Json] = {
+    "query": {
+        "resultType": "vector",
+        "result": [
+            {"metric": {"__name__": "up", "service": "web"}, "value": [1, "1"]},
+            {"metric": {"__name__": "up", "service": "api"}, "value": [1, "NaN"]},
+        ],
+    },
+    "query_range": {
+        "resultType": "matrix",
+        "result": [
+            {"metric": {"__name__": "up", "service": "web"}, "values": [[1, "1"]]},
+            {"metric": {"__name__": "up", "service": "api"}, "values": [[1, "0"]]},
+        ],
+    },
+    "series": [{"__name__": "up", "service": "web"}, {"__name__": "up", "service": "api"}],
+}
+LEFT_OUT = (
+    FailureCode.CONTEXT_MISMATCH,
+    (
+        "1 of 2 in the answer are none that the expression selects by __name__, service: left out; "
+        "check what stands before the source"
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument"), [("query", "expression"), ("query_range", "expression"), ("series", "selector")]
+)
+async def test_a_series_of_another_service_is_left_out_and_said(operation: str, argument: str) -> None:
+    reading = await read(success(MIXED[operation]), operation, None, **{argument: 'up{service="web"}'})
+
+    assert isinstance(reading.outcome, Partial)
+    assert (reading.outcome.error.code, reading.outcome.error.hint) == LEFT_OUT
+    assert b"api" not in b"".join(reading.contents.values())
+    assert b'"service":"web"' in b"".join(reading.contents.values())
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument"), [("query", "expression"), ("query_range", "expression"), ("series", "selector")]
+)
+async def test_an_answer_of_nothing_that_was_asked_for_is_no_evidence(operation: str, argument: str) -> None:
+    reading = await read(success(MIXED[operation]), operation, None, **{argument: 'up{service="shop"}'})
+    assert failed(reading)[0] is FailureCode.CONTEXT_MISMATCH
+    assert reading.contents == {}
+
+
+async def test_an_answer_of_labels_that_the_expression_makes_says_that_they_were_not_held() -> None:
+    data: Json = {"resultType": "vector", "result": [{"metric": {"service": "web"}, "value": [1, "1"]}]}
+    found = content(await read(success(data), "query", expression='absent(up{service="web"})'))
+    assert isinstance(found, Vector)
+    assert found.warnings == (UNHELD,)

@@ -19,7 +19,6 @@ from inquest.wire.logql.syntax import (
     LineFilter,
     LineFormat,
     LogQuery,
-    Matcher,
     MetricQuery,
     Parser,
     Quantity,
@@ -27,6 +26,7 @@ from inquest.wire.logql.syntax import (
     Stage,
     Summary,
 )
+from inquest.wire.matching import Matcher
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 NAMES = st.sampled_from(["app", "namespace", "_a9", "level", "__error__", "Status", "sum", "rate"])

@@ -11,7 +11,8 @@ from inquest.wire.logql import MAX_EXPRESSION_CHARS, LogqlLimits, Scoped, scope,
 from inquest.wire.logql.lexical import tokens
 from inquest.wire.logql.parser import parse
 from inquest.wire.logql.printer import write
-from inquest.wire.logql.syntax import Expression, LogQuery, Matcher, log_query_of
+from inquest.wire.logql.syntax import Expression, LogQuery, log_query_of
+from inquest.wire.matching import Matcher
 from tests.connectors.hostile import HOSTILE
 from tests.wire.logql_trees import ANY_TEXT, EXPRESSIONS, LOG_QUERIES
 

@@ -15,8 +15,8 @@ from inquest.scenarios.loki.logql import (
     parse,
     parse_selector,
 )
-from inquest.scenarios.patterns import pattern
 from inquest.scenarios.promql.syntax import Match, Matcher
+from inquest.wire.patterns import pattern
 
 APP = Matcher("app", Match.EQUAL, "foo")
 

@@ -7,6 +7,7 @@ from inquest.connectors.loki.asking import STRAY, elsewhere, has_strays, times, 
 from inquest.connectors.loki.config import API, LABEL_NAME, LABELS, SERIES, STATS, LokiConfig
 from inquest.connectors.shared.asking import holds, written
 from inquest.connectors.shared.reading import shaped, texts
+from inquest.connectors.shared.strays import held
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.selector import selector
 from inquest.domain.signals import Names
@@ -40,8 +41,10 @@ class Lookups:
         """List label names, or the values of one."""
         if "selector" in ask.query.arguments:
             scoped = self._scoped(ask.query.arguments)
-            return elsewhere(scoped) if scoped.elsewhere else await self._labels_of(ask, scoped.expression)
-        return await (self._labels_of(ask, selector(self._matchers)) if self._matchers else self._all_labels(ask))
+            return elsewhere(scoped) if scoped.elsewhere else await self._labels_of(ask, scoped)
+        if not self._matchers:
+            return await self._all_labels(ask)
+        return await self._labels_of(ask, scope_selector(selector(self._matchers), self._matchers))
 
     async def _all_labels(self, ask: Ask) -> Page | Failure:
         label = ask.query.arguments.get("label")
@@ -53,12 +56,12 @@ class Lookups:
         found = await shaped(lambda: _sought(ask, texts(answer.data, "data")))
         return found if isinstance(found, Failure) else Page(found, written(path, pairs), error=answer.partial)
 
-    async def _labels_of(self, ask: Ask, streams: str) -> Page | Failure:
-        """Take the names from the label sets of the streams that `streams` selects.
+    async def _labels_of(self, ask: Ask, scoped: Scoped) -> Page | Failure:
+        """Take the names from the label sets of the streams that `scoped` selects.
 
         A label look-up takes a selector too, but older releases of Loki do not look at it.
         """
-        pairs = [("match[]", streams), *times(ask.query.time_range)]
+        pairs = [("match[]", scoped.expression), *times(ask.query.time_range)]
         answer = await told(ask, SERIES, pairs)
         if isinstance(answer, Failure):
             return answer
@@ -67,9 +70,13 @@ class Lookups:
             return sets
         if has_strays(sets, self._matchers):
             return STRAY
+        ours = held(sets, lambda one: one, scoped.bounds)
+        if ours.why is not None and not ours.kept:
+            return ours.why
         label = ask.query.arguments.get("label")
-        found = {name for one in sets for name in one} if label is None else {one.get(str(label), "") for one in sets}
-        return Page(_sought(ask, found - {""}), written(SERIES, pairs), error=answer.partial)
+        every = ours.kept
+        found = {name for one in every for name in one} if label is None else {one.get(str(label), "") for one in every}
+        return Page(_sought(ask, found - {""}), written(SERIES, pairs), error=ours.why or answer.partial)
 
     async def volume(self, ask: Ask) -> Page | Failure:
         """Count what a selector covers."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import TypeVar
 
 from inquest.connectors.loki import paging, shapes
 from inquest.connectors.loki.asking import STRAY, elsewhere, has_strays, told, volume_of
 from inquest.connectors.loki.config import GUARDED_FROM, MAX_POINTS, QUERY_RANGE, LokiConfig
 from inquest.connectors.shared.reading import shaped
 from inquest.connectors.shared.series import matrix
+from inquest.connectors.shared.strays import Held, held
 from inquest.domain.failure import Failure, FailureCode, failure
-from inquest.domain.signals import Matrix
+from inquest.domain.signals import Matrix, Series
+from inquest.domain.value import Labels
 from inquest.domain.window import Window
 from inquest.ports import InvalidQuery
 from inquest.wire.ask import Ask, Page
 from inquest.wire.logql import LogqlLimits, Scoped, scope
 from inquest.wire.read_tool import Arguments
+
+T = TypeVar("T")
 
 _ONE_MS = timedelta(milliseconds=1)
 _ONE_SECOND = timedelta(seconds=1)
@@ -97,14 +104,22 @@ class Queries:
         cut = await shaped(lambda: paging.cut(turn, shapes.entries(answer.data, forward=forward)))
         if isinstance(cut, Failure):
             return cut
-        if has_strays((one.labels for one in cut.entries), self._matchers):
-            return STRAY
+        ours = await asyncio.to_thread(self._ours, cut.entries, lambda one: one.labels, scoped)
+        if isinstance(ours, Failure):
+            return ours
         return Page(
-            shapes.logs(cut.entries),
+            shapes.logs(ours.kept),
             scoped.expression,
             next=None if cut.following is None else cut.following.write(),
-            error=answer.partial or (_LEFT_OUT if cut.left_out else None),
+            error=ours.why or answer.partial or (_LEFT_OUT if cut.left_out else None),
         )
+
+    def _ours(self, found: Sequence[T], labels_of: Callable[[T], Labels], scoped: Scoped) -> Held[T] | Failure:
+        """Hold an answer against what was selected; a failure where none of it was."""
+        if has_strays(map(labels_of, found), self._matchers):
+            return STRAY
+        ours = held(found, labels_of, scoped.bounds)
+        return ours.why if ours.why is not None and not ours.kept else ours
 
     async def _numbers(self, ask: Ask, scoped: Scoped) -> Page | Failure:
         window = ask.query.time_range
@@ -123,9 +138,10 @@ class Queries:
         found = await shaped(lambda: matrix(answer.data, step // _ONE_MS, warnings)[0])
         if isinstance(found, Failure):
             return found
-        if has_strays((one.labels for one in found.series), self._matchers):
-            return STRAY
-        return Page(_in_order(found), scoped.expression, error=answer.partial)
+        ours = await asyncio.to_thread(self._ours, found.series, lambda one: one.labels, scoped)
+        if isinstance(ours, Failure):
+            return ours
+        return Page(_in_order(found, ours.kept), scoped.expression, error=ours.why or answer.partial)
 
 
 def _turn(ask: Ask, *, forward: bool) -> paging.Turn | Failure:
@@ -137,9 +153,9 @@ def _turn(ask: Ask, *, forward: bool) -> paging.Turn | Failure:
     return paging.turn(start, end, lines=ask.query.budget.max_items, forward=forward, border=border)
 
 
-def _in_order(found: Matrix) -> Matrix:
-    """Order the series by their labels: Loki gives them in any order, and a digest is of one."""
-    return found.but(series=tuple(sorted(found.series, key=lambda one: sorted(one.labels.items()))))
+def _in_order(found: Matrix, series: Sequence[Series]) -> Matrix:
+    """Give `found` with these series, in the order of their labels: Loki has none, and a digest is of one."""
+    return found.but(series=tuple(sorted(series, key=lambda one: sorted(one.labels.items()))))
 
 
 def _mebibytes(size: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,10 +18,18 @@ from inquest.connectors.prometheus.asking import (
     told,
 )
 from inquest.connectors.prometheus.config import API, LABELS, MAX_POINTS, QUERY, QUERY_RANGE, SERIES, PrometheusConfig
-from inquest.connectors.prometheus.tenancy import STRAY, alerts_in_scope, has_strays, names_in_scope, rules_in_scope
+from inquest.connectors.prometheus.tenancy import (
+    STRAY,
+    alerts_in_scope,
+    has_strays,
+    names_in_scope,
+    rules_in_scope,
+    without_strays,
+)
 from inquest.connectors.shared.asking import Pairs, holds
 from inquest.connectors.shared.reading import shaped
 from inquest.connectors.shared.series import matrix
+from inquest.connectors.shared.strays import UNHELD
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.selector import selector
 from inquest.domain.signals import FiringAlerts, Names, Rules, SignalContent
@@ -107,13 +116,25 @@ class Operations:
         answer = await told(ask, path, pairs)
         if isinstance(answer, Failure):
             return answer
-        found = await shaped(lambda: read(answer.data, answer.warnings))
+        warnings = answer.warnings if scoped.bounds is not None else (*answer.warnings, UNHELD)
+        found = await shaped(lambda: self._held(read(answer.data, warnings), scoped))
         if isinstance(found, Failure):
             return found
-        content, histograms = found
+        content, missing = found
+        return Page(content, scoped.expression, error=missing or answer.partial)
+
+    def _held(
+        self, answered: tuple[SignalContent, bool], scoped: Scoped
+    ) -> tuple[SignalContent, Failure | None] | Failure:
+        """Hold an answer against what was selected; give what was, and why that is not all of it."""
+        content, histograms = answered
         if has_strays(content, self._matchers):
             return STRAY
-        return Page(content, scoped.expression, error=answer.partial or (_HISTOGRAMS if histograms else None))
+        ours = without_strays(content, scoped.bounds)
+        if isinstance(ours, Failure):
+            return ours
+        kept, strays = ours
+        return kept, strays or (_HISTOGRAMS if histograms else None)
 
     # ---- names
 
@@ -123,7 +144,10 @@ class Operations:
         if scoped.elsewhere:
             return _elsewhere(scoped)
         found = await page(ask, SERIES, [("match[]", scoped.expression), *times(ask)], shapes.label_sets)
-        return STRAY if isinstance(found, Page) and has_strays(found.content, self._matchers) else found
+        if isinstance(found, Failure):
+            return found
+        ours = await asyncio.to_thread(self._held, (found.content, False), scoped)
+        return ours if isinstance(ours, Failure) else replace(found, content=ours[0], error=ours[1] or found.error)
 
     async def labels(self, ask: Ask) -> Page | Failure:
         """List label names, or the values of one."""

@@ -2,7 +2,8 @@
 
 PromQL is scoped by its matchers. Rules, alerts and metadata take no matcher, so what they bring is held
 against the same labels here; and a series that names another value than the pinned one is a sign that the
-source does not keep its tenants apart.
+source does not keep its tenants apart: its whole answer is refused. A series that the expression does not
+select, of whatever label, is left out, and the answer says so.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from inquest.connectors.prometheus.asking import told
 from inquest.connectors.prometheus.config import API
 from inquest.connectors.shared.asking import Pairs
 from inquest.connectors.shared.reading import shaped
+from inquest.connectors.shared.strays import held
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.selector import selector
 from inquest.domain.signals import FiringAlert, Matrix, Rule, SeriesNames, SignalContent, Vector
 from inquest.domain.value import Labels
 from inquest.ports import InvalidQuery
 from inquest.wire.ask import Ask
+from inquest.wire.matching import Bounds
 from inquest.wire.promql import scope
 
 STRAY = failure(FailureCode.CONTEXT_MISMATCH, "the answer holds series of another scope")
@@ -37,6 +40,31 @@ def has_strays(content: SignalContent, matchers: Labels) -> bool:
         case _:
             sets = ()
     return any(elsewhere(labels, matchers) for labels in sets)
+
+
+def without_strays(content: SignalContent, bounds: Bounds | None) -> tuple[SignalContent, Failure | None] | Failure:
+    """Leave out the series that the expression does not select, and say so; a failure where none is left."""
+    ours: dict[str, tuple[object, ...]]
+    match content:
+        case Matrix(series=found):
+            series = held(found, lambda one: one.labels, bounds)
+            why, ours = series.why, {"series": series.kept}
+        case Vector(samples=samples):
+            values = held(samples, lambda one: one.labels, bounds)
+            why, ours = values.why, {"samples": values.kept}
+        case SeriesNames(series=label_sets):
+            sets = held(label_sets, lambda one: one, bounds)
+            why, ours = sets.why, {"series": sets.kept}
+        case _:
+            return content, None
+    if why is None:
+        return content, None
+    if not any(ours.values()):
+        return why
+    kept = content.but(**ours)
+    if isinstance(kept, Vector):
+        kept = kept.but(non_finite=sum(one.value is None for one in kept.samples))
+    return kept, why
 
 
 def elsewhere(labels: Labels, matchers: Labels) -> bool:

@@ -15,8 +15,8 @@ from inquest.errors import InquestError
 from inquest.scenarios import bounds
 from inquest.scenarios.loki.strings import BadString, unquoted
 from inquest.scenarios.moments import unit_duration_ms
-from inquest.scenarios.patterns import BadPattern, Pattern, pattern
 from inquest.scenarios.promql.syntax import Match, Matcher
+from inquest.wire.patterns import BadPattern, Pattern, pattern
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`)|(?P<sign>\|=|\|~|!=|!~|=~|[=|{}()\[\],])"

@@ -9,7 +9,6 @@ import promql_parser as rust
 
 from inquest.errors import InvariantBroken
 from inquest.scenarios import bounds
-from inquest.scenarios.patterns import BadPattern, pattern
 from inquest.scenarios.promql.refusals import ParseFailed, Unsupported
 from inquest.scenarios.promql.samples import NAME
 from inquest.scenarios.promql.syntax import (
@@ -31,6 +30,7 @@ from inquest.scenarios.promql.syntax import (
     Window,
 )
 from inquest.scenarios.promql.wording import as_prometheus_says
+from inquest.wire.patterns import BadPattern, pattern
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`', re.DOTALL)
 _BRACES = re.compile(r"\{[^{}]*\}")

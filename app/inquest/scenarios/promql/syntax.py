@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inquest.scenarios.patterns import Pattern
+from inquest.wire.patterns import Pattern
 
 
 class Match(StrEnum):

@@ -28,7 +28,6 @@ from inquest.wire.logql.syntax import (
     LineFilter,
     LineFormat,
     LogQuery,
-    Matcher,
     MetricQuery,
     Parser,
     Quantity,
@@ -36,6 +35,7 @@ from inquest.wire.logql.syntax import (
     Stage,
     Summary,
 )
+from inquest.wire.matching import Matcher
 
 MAX_DEPTH = 16
 """Brackets and functions inside each other."""

@@ -16,12 +16,12 @@ from inquest.wire.logql.syntax import (
     LineFilter,
     LineFormat,
     LogQuery,
-    Matcher,
     Parser,
     Some,
     Stage,
     Summary,
 )
+from inquest.wire.matching import Matcher
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import assert_never
 
 from inquest.ports import InvalidQuery
+from inquest.wire.logql.bounds import bounds_of
 from inquest.wire.logql.parser import parse
 from inquest.wire.logql.printer import write, write_selector
 from inquest.wire.logql.syntax import (
@@ -17,7 +18,6 @@ from inquest.wire.logql.syntax import (
     Expression,
     LineFilter,
     LogQuery,
-    Matcher,
     MetricQuery,
     Some,
     Stage,
@@ -25,6 +25,7 @@ from inquest.wire.logql.syntax import (
     log_query_of,
     reach_of,
 )
+from inquest.wire.matching import Bounds, Matcher
 from inquest.wire.regex_shape import UnreadablePattern, shape_of
 
 MAX_REACH = timedelta(hours=24)
@@ -44,7 +45,7 @@ class Scoped:
 
     `selector` is its stream selector alone. `elsewhere` names mandatory labels for which the caller asked
     another value. `reach` is how far before its evaluation time it looks. `is_metric` says that it gives
-    numbers, not lines.
+    numbers, not lines. `bounds`: what a stream or series of the answer fits, None where it cannot be told.
     """
 
     expression: str
@@ -52,6 +53,7 @@ class Scoped:
     elsewhere: tuple[str, ...] = ()
     reach: timedelta = timedelta()
     is_metric: bool = False
+    bounds: Bounds | None = field(default=None, compare=False)
 
 
 def scope(expression: str, matchers: Mapping[str, str], limits: LogqlLimits | None = None) -> Scoped:
@@ -84,6 +86,7 @@ def _scope(tree: Expression, matchers: Mapping[str, str], limits: LogqlLimits) -
         elsewhere=tuple(sorted({one.name for one in found if _is_elsewhere(one, matchers)})),
         reach=reach_of(tree),
         is_metric=not isinstance(tree, LogQuery),
+        bounds=bounds_of(inside),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from inquest.wire.matching import Matcher
+
 SELECTS = ("=", "!=", "=~", "!~")
 """Operators of a matcher in a stream selector; =~ and !~ match the whole value (RE2)."""
 KEEPS = ("|=", "!=", "|~", "!~")
@@ -27,15 +29,6 @@ NOT_TAKEN = frozenset({
 """Words of LogQL outside the part that is taken: refused by name."""
 KEYWORDS = frozenset({*PARSERS, "line_format", *NOT_TAKEN, "and", "or", "by", "without"})
 """Words that are no label names in a label filter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matcher:
-    """One condition of a stream selector."""
-
-    name: str
-    operator: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import promql_parser as ast
 
 from inquest.ports import InvalidQuery
+from inquest.wire.matching import Bounds
+from inquest.wire.promql.bounds import bounds_of
 from inquest.wire.promql.lexical import plain_text
 from inquest.wire.promql.printer import operator, write
 from inquest.wire.regex_shape import UnreadablePattern, shape_of
@@ -41,12 +43,14 @@ class Scoped:
     """The text to send.
 
     `elsewhere` names mandatory labels for which the caller asked another value. `is_range` says that its
-    value is a range vector, which only a function can use.
+    value is a range vector, which only a function can use. `bounds`: what a series of the answer fits, None
+    where it cannot be told.
     """
 
     expression: str
     elsewhere: tuple[str, ...] = ()
     is_range: bool = False
+    bounds: Bounds | None = field(default=None, compare=False)
 
 
 def scope(expression: str, matchers: Mapping[str, str], limits: PromqlLimits | None = None) -> Scoped:
@@ -83,7 +87,8 @@ def _scope(tree: ast.Expr, matchers: Mapping[str, str], limits: PromqlLimits) ->
     again = _reparsed(sent)
     if write(again) != sent or any(_missing(matchers)(node) for node in _selectors(again)):
         raise InvalidQuery("expression: it does not read back as it was written")
-    return Scoped(sent, tuple(elsewhere), is_range=isinstance(tree, ast.MatrixSelector | ast.SubqueryExpr))
+    is_range = isinstance(tree, ast.MatrixSelector | ast.SubqueryExpr)
+    return Scoped(sent, tuple(elsewhere), is_range=is_range, bounds=bounds_of(again))
 
 
 def _reparsed(text: str) -> ast.Expr:

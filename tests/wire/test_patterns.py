@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inquest.scenarios.patterns import BadPattern, pattern
+from inquest.wire.patterns import BadPattern, pattern
 
 
 def test_a_pattern_spans_the_whole_text_or_occurs_in_it() -> None:
