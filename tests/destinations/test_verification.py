@@ -12,7 +12,7 @@ import pytest
 
 from inquest.destinations.folder import FolderConfig, create_folder_destination
 from inquest.destinations.shared.bundle import MANIFEST, FileEntry, Manifest, folder_files, unpack
-from inquest.destinations.shared.sheet import Sheet
+from inquest.destinations.shared.sheet import FORMS_VERSION, Sheet
 from inquest.destinations.verification import verify, verify_folder
 from inquest.domain.canonical import canonical_json, digest_of
 from inquest.domain.delivery import Address, Sent
@@ -315,7 +315,7 @@ def test_forms_of_another_version_are_noted_not_guessed(tmp_path: Path) -> None:
 def test_a_changed_form_is_caught_even_where_it_cannot_be_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inquest.destinations.verification.FORMS_VERSION", 2)
+    monkeypatch.setattr("inquest.destinations.verification.FORMS_VERSION", FORMS_VERSION + 1)
     folder = write(tmp_path / "r2")
     assert verify(folder, key=KEY.public_key).ok
     (folder / "report.md").write_text("Nothing happened.")

@@ -9,6 +9,7 @@ inputs = st.builds(
     validated=st.integers(0, 40),
     non_validated=st.integers(0, 40),
     independent_sources=st.integers(0, 8),
+    integrations=st.integers(0, 4),
     time_order=st.sampled_from(ORDERS),
     contradictions=st.integers(0, 40),
     coverage=st.floats(0, 1),
@@ -17,7 +18,13 @@ inputs = st.builds(
 
 def score(**changed: object) -> float:
     everything = ScoreInputs(
-        validated=4, non_validated=0, independent_sources=3, time_order="holds", contradictions=0, coverage=1.0
+        validated=4,
+        non_validated=0,
+        independent_sources=3,
+        integrations=2,
+        time_order="holds",
+        contradictions=0,
+        coverage=1.0,
     )
     return validity_score(everything.but(**changed))
 
@@ -38,6 +45,14 @@ def test_the_score_has_known_values() -> None:
     assert score(coverage=0.5) == 0.9
 
 
+def test_what_one_integration_says_alone_stays_below_one() -> None:
+    assert score(integrations=1) == 0.8
+    assert score(integrations=0) == 0.8
+    assert score(integrations=1, non_validated=4) == 0.8
+    assert score(integrations=1, non_validated=12) == 0.7
+    assert score(integrations=1, contradictions=1) == 0.5
+
+
 @given(inputs)
 def test_the_score_is_between_nothing_and_one(given_inputs: ScoreInputs) -> None:
     assert 0.0 <= validity_score(given_inputs) <= 1.0
@@ -48,6 +63,7 @@ def test_more_proof_never_lowers_it(one: ScoreInputs, more: int) -> None:
     base = validity_score(one)
     assert validity_score(one.but(validated=one.validated + more)) >= base
     assert validity_score(one.but(independent_sources=one.independent_sources + more)) >= base
+    assert validity_score(one.but(integrations=one.integrations + more)) >= base
     assert validity_score(one.but(coverage=1.0)) >= base
     assert validity_score(one.but(time_order="holds")) >= base
 

@@ -12,7 +12,7 @@ from inquest.analysis.metric_names import metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inquest.domain.observation import Signal
+    from inquest.domain.observation import Observation, Signal
     from inquest.domain.value import Json
     from inquest.stages.exhibits import Cited
 
@@ -41,6 +41,11 @@ def independent_sources(cited: Iterable[Cited]) -> int:
                 apart.append(group)
         groups = [*apart, marks]
     return len(groups)
+
+
+def integrations_of(observations: Iterable[Observation]) -> frozenset[str]:
+    """Name the integrations through which evidence came that is a source of its own."""
+    return frozenset(one.source for one in observations if one.signal not in NOT_A_SOURCE)
 
 
 def source_of(cited: Cited) -> Source:

@@ -22,7 +22,7 @@ from inquest.stages.health import why_not_healthy
 from inquest.stages.quoting import number_in
 from inquest.stages.remediation import mark_from_evidence
 from inquest.stages.scoring import ScoreInputs, validity_score
-from inquest.stages.sources import independent_sources
+from inquest.stages.sources import independent_sources, integrations_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,6 +223,7 @@ def _score(judged: _Judged, basis: Basis, category: str) -> float:
             validated=len(judged.shown),
             non_validated=len(judged.unvalidated),
             independent_sources=independent_sources(judged.cited),
+            integrations=len(integrations_of(one.item.observation for one in judged.cited)),
             time_order=_time_order(judged),
             contradictions=judged.contradicted + refuted,
             coverage=answered_share(basis.coverage),

@@ -16,9 +16,11 @@ from inquest.destinations.shared.page import (
     code,
     foreign,
 )
-from inquest.destinations.shared.words import VERDICTS, moment
+from inquest.destinations.shared.words import VERDICTS, moment, plural
 from inquest.domain.claim import Absent, Present
 from inquest.stages.claims import render
+from inquest.stages.scoring import CEILING_OF_ONE, ceiling
+from inquest.stages.sources import integrations_of
 
 if TYPE_CHECKING:
     from inquest.domain.claim import Claim
@@ -60,7 +62,7 @@ def cause_section(report: Report) -> Section:
         blocks.append(Paragraph((Strong(_label(diagnosis)), Plain(": "), foreign(diagnosis.root_cause))))
     if diagnosis.downgraded:
         blocks.append(Paragraph((Strong("Why it is not more"), Plain(": "), foreign(diagnosis.downgraded), Plain("."))))
-    blocks.append(Bullets(_facts(diagnosis)))
+    blocks.append(Bullets(_facts(report, diagnosis)))
     if diagnosis.causal_chain:
         steps = tuple(
             (Plain(f"{moment(step.at)}: "), foreign(step.text), *cited(step.citations))
@@ -78,13 +80,13 @@ def _label(diagnosis: Diagnosis) -> str:
     )
 
 
-def _facts(diagnosis: Diagnosis) -> tuple[Line, ...]:
+def _facts(report: Report, diagnosis: Diagnosis) -> tuple[Line, ...]:
     total = len(diagnosis.validated_claims) + len(diagnosis.non_validated_claims)
     rows: list[Line] = [
         (
             Plain("Confidence: validity score "),
             Strong(f"{diagnosis.validity_score:.3f}"),
-            Plain(f" of 1; {len(diagnosis.validated_claims)} of {total} claims confirmed by code"),
+            Plain(f" of 1{_ceiling(report)}; {len(diagnosis.validated_claims)} of {total} claims confirmed by code"),
         ),
         (Plain("Category: "), code(diagnosis.root_cause_category)),
     ]
@@ -94,6 +96,19 @@ def _facts(diagnosis: Diagnosis) -> tuple[Line, ...]:
         rows.append((Plain("Onset: "), Strong(moment(diagnosis.onset.at)), *cited([diagnosis.onset.citation])))
     rows.append((Plain("Concluded by: "), code(diagnosis.author)))
     return tuple(rows)
+
+
+def _ceiling(report: Report) -> str:
+    """Say what keeps the score below 1 however much was shown: all of it came through one integration."""
+    diagnosis = report.diagnosis
+    if diagnosis is None or not diagnosis.validated_claims:
+        return ""
+    parts = (*diagnosis.validated_claims, *diagnosis.causal_chain)
+    cited = {citation.evidence for part in parts for citation in part.citations}
+    through = integrations_of(item.observation for item in report.evidence if item.name in cited)
+    if ceiling(len(through)) == 1:
+        return ""
+    return f" ({CEILING_OF_ONE:.3f} at most: the evidence is of {plural(len(through), 'source')})"
 
 
 def _claims(diagnosis: Diagnosis) -> list[Block]:
