@@ -53,6 +53,14 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=4, ge=1, le=64)
     lease_s: float = Field(default=6.0, ge=0.5, le=300)
     drain_grace_s: float = Field(default=20.0, ge=0, le=24)
+    model: str | None = Field(default=None, pattern=r"^[^\s,]+(,[^\s,]+)*$")
+    """`try` alone: the models to ask, by commas, in order. What runs from a file has its models there."""
+    model_base_url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    model_api_key: SecretStr | None = None
+    model_api_key_file: Place | None = None
+    model_context_window_tokens: int | None = Field(default=None, ge=4_000)
+    model_price: str | None = Field(default=None, pattern=r"^[0-9]{1,6}(\.[0-9]{1,6})?/[0-9]{1,6}(\.[0-9]{1,6})?$")
+    """Dollars per million tokens, INPUT/OUTPUT."""
     sentry_dsn: SecretStr | None = None
     log_format: str = Field(default="json", pattern="^(json|console)$")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
@@ -133,7 +141,7 @@ def own_secrets(settings: Settings) -> tuple[str, ...]:
 
     Raises ConfigurationError as `operator_token` does.
     """
-    given = (operator_token(settings), settings.intake_token, settings.sentry_dsn)
+    given = (operator_token(settings), settings.intake_token, settings.model_api_key, settings.sentry_dsn)
     values = [one.get_secret_value() for one in given if one is not None]
     if settings.database_url is not None:
         values.append(_password(settings.database_url.get_secret_value()))

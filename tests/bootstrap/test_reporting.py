@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -80,3 +81,19 @@ async def test_an_episode_fires_while_a_member_does_that_is_only_counted(
 
     assert built.report.episode_state == "resolved"
     assert built.report.resolved_at is not None
+
+
+@pytest.mark.parametrize("until", [None, datetime(2999, 1, 1, tzinfo=UTC)], ids=["said", "said wrongly"])
+async def test_the_trouble_was_over_when_its_sender_says_so_but_no_later_than_it_was_told(
+    door: Door, until: datetime | None
+) -> None:
+    accepted = await door.take(arrival(firing()))
+    end = resolved(until=until)
+    await door.post(end)
+
+    built = await Reporting(database=door.database).build(members_revision(accepted.investigations[0].investigation_id))
+
+    told = built.report.resolved_at
+    assert told is not None
+    assert (told == end.ends_at) is (until is None)
+    assert told <= datetime.now(UTC) + timedelta(minutes=1)

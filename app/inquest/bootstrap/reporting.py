@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from inquest.bootstrap.workspace import Workspace
 from inquest.destinations.shared.bundle import evidence_that_fits, folder_files
 from inquest.domain.delivery import DeliveryClaimed, RevisionKind
+from inquest.domain.episode import Episode
 from inquest.domain.event import RunCancelled, RunFailed, RunStarted, RunSucceeded
 from inquest.domain.investigation import Status
 from inquest.domain.projection import NOTHING_REBUILT
@@ -105,7 +107,7 @@ class Reporting:
         return EpisodeNow(
             episode=episode,
             is_firing=standing.firing,
-            resolved_at=standing.quiet_since,
+            resolved_at=_resolved_at(episode, standing.quiet_since),
             earlier=await self._earlier(workspace, episode.previous_investigation_id),
         )
 
@@ -132,6 +134,12 @@ class Reporting:
             return _cause(await PostgresJournal(self.database, workspace).load(investigation_id))
         except ReplayMismatch:
             return ""
+
+
+def _resolved_at(episode: Episode, quiet_since: datetime | None) -> datetime | None:
+    """Give when the trouble was over: as the senders say it, but no later than it was told here."""
+    said = episode.last_end
+    return quiet_since if quiet_since is None or said is None else min(said, quiet_since)
 
 
 def _is_unreadable(ended: Ended | None) -> bool:

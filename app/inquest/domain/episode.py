@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from inquest.domain.alert import Alert, AlertStatus, severity_rank
@@ -40,6 +42,17 @@ class Episode(Value):
     def firing(self) -> tuple[Member, ...]:
         """Give the members that still fire."""
         return tuple(member for member in self.members if member.alert.status is AlertStatus.FIRING)
+
+    @property
+    def last_end(self) -> datetime | None:
+        """Give when the last member stopped firing, as the senders say it.
+
+        None while one fires, and where not every end is known: some senders give none, and members may be unlisted.
+        """
+        ends = [member.alert.ends_at for member in self.members]
+        if self.firing or self.unlisted_members or None in ends:
+            return None
+        return max(end for end in ends if end is not None)
 
     @property
     def primary(self) -> Member:

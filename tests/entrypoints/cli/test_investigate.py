@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inquest.entrypoints.cli import in_process
 from inquest.entrypoints.cli import investigate as module
 from inquest.entrypoints.cli.exits import Exit
 from inquest.errors import ConfigurationError
@@ -130,7 +131,7 @@ def test_noise_ends_at_once_and_well(on_call: Cli) -> None:
 def test_a_source_that_does_not_answer_leaves_it_inconclusive_and_a_full_disk_costs_no_verdict(
     on_call: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "DELIVERY_PATIENCE_S", 0.5)
+    monkeypatch.setattr(in_process, "DELIVERY_PATIENCE_S", 0.5)
     on_call.configure("http://127.0.0.1:9")
     on_call.write("reports", "a file, where the folder should be")
 
@@ -146,7 +147,7 @@ def test_what_is_wrong_with_the_worker_is_said_before_the_alert_is_taken_in(
     def refuses(_: object) -> None:
         raise ConfigurationError("model.price: nobody knows it")
 
-    monkeypatch.setattr(module, "build_worker", refuses)
+    monkeypatch.setattr(in_process, "build_worker", refuses)
 
     ran = on_call.run("investigate", "alert.json")
 

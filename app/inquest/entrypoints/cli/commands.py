@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from inquest.entrypoints.cli.ending import ended_with, flushed
+from inquest.entrypoints.cli.environment import read_settings as _settings
 from inquest.entrypoints.cli.given import Given, is_id, read_body, shown_name
 from inquest.entrypoints.cli.line import say_now
-from inquest.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from inquest.settings import Settings
+from inquest.entrypoints.cli.try_command import try_out
 
 app = typer.Typer(
     name="inquest",
@@ -35,20 +33,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 def run(arguments: list[str]) -> int:
     """Run one command and give its exit code."""
     return flushed(ended_with(lambda: app(args=arguments, prog_name="inquest", standalone_mode=False)))
-
-
-def _settings() -> Settings:
-    """Read the environment. Raises ConfigurationError naming every variable that is wrong, never a value."""
-    from pydantic import ValidationError
-
-    from inquest.settings import Settings
-
-    try:
-        return Settings()
-    except ValidationError as error:
-        problems = error.errors(include_input=False, include_url=False)
-        lines = [f"INQUEST_{'_'.join(str(part) for part in one['loc']).upper()}: {one['msg']}" for one in problems]
-        raise ConfigurationError("\n".join(lines)) from None
 
 
 @app.command()
@@ -125,6 +109,9 @@ def investigate(
     from inquest.entrypoints.cli.investigate import investigate as do  # seconds, behind the first line
 
     return do(settings, config, Given(raw, shown_name(body), intake), follow=follow, as_json=as_json)
+
+
+app.command("try")(try_out)
 
 
 @app.command("list")

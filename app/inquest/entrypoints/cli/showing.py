@@ -42,16 +42,16 @@ async def _show(database: Database, investigation: str, *, follow: bool, as_json
     if as_json:
         typer.echo(json.dumps(ended.shown))
         return ended.exit
-    await print_report(Reporting(database), watched.workspace, ended)
+    typer.echo(await report_of(Reporting(database), watched.workspace, ended))
     return ended.exit
 
 
-async def print_report(reporting: Reporting, workspace: str, ended: following.Followed) -> None:
-    """Print the report of an ended investigation, or that there is none."""
+async def report_of(reporting: Reporting, workspace: str, ended: following.Followed) -> str:
+    """Give the report of an ended investigation for a terminal, or that there is none."""
     try:
-        typer.echo(terminal_markdown(await reporting.form(workspace, ended.id, "md")))
+        return terminal_markdown(await reporting.form(workspace, ended.id, "md"))
     except NotFound:
-        typer.echo(without_report(ended))
+        return without_report(ended)
 
 
 def without_report(ended: following.Followed) -> str:

@@ -1,0 +1,152 @@
+"""Which of the alerts that fire is investigated, and which others there are. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Self
+
+from pydantic import Field
+
+from inquest.domain.alert import DEFAULT_GROUP_BY, Alert, group_key, severity_rank
+from inquest.domain.selector import quote
+from inquest.domain.value import Instant, Labels, Value
+from inquest.errors import ConfigurationError
+
+_MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+class AlertRule(Value):
+    """A rule that makes alerts. `interval_s` is how often it is evaluated, 0 where that is not said."""
+
+    name: str
+    expression: str
+    state: str = ""
+    labels: Labels = Field(default_factory=dict)
+    annotations: Labels = Field(default_factory=dict)
+    interval_s: float = 0.0
+
+
+class Standing(Value):
+    """What a Prometheus says of its alerts, at one moment.
+
+    `rules` is None where it does not show them; then no alert's expression is known. `earlier` are the names of
+    alerts that fired in the hours before, looked at only when nothing fired then. `notes` say what could not be read.
+    """
+
+    at: Instant
+    firing: tuple[Alert, ...]
+    pending: tuple[Alert, ...] = ()
+    rules: tuple[AlertRule, ...] | None = None
+    earlier: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Group(Value):
+    """The series of one alert that belong together, as an intake would group them; most severe first, then oldest."""
+
+    alerts: tuple[Alert, ...]
+
+    @property
+    def first(self) -> Alert:
+        """Give the one that stands for all of them."""
+        return self.alerts[0]
+
+    @property
+    def labels(self) -> Labels:
+        """Give the labels by which this group is told from others of its name."""
+        return {name: self.first.labels[name] for name in DEFAULT_GROUP_BY[1:] if self.first.labels.get(name)}
+
+
+class Wanted(Value):
+    """What --alert names: an alert, and labels that it carries."""
+
+    name: str
+    labels: Labels = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read NAME or NAME{label="value"}. Raises ConfigurationError naming --alert."""
+        name, brace, inside = text.strip().partition("{")
+        if not brace:
+            return cls(name=name)
+        labels: dict[str, str] = {}
+        rest = inside.removesuffix("}")
+        while rest.strip():
+            found = _MATCHER.match(rest)
+            if found is None or not inside.endswith("}"):
+                msg = f'--alert: write NAME or NAME{{label="value"}}, not {text[:200]!r}'
+                raise ConfigurationError(msg)
+            labels[found[1]] = re.sub(r"\\(.)", r"\1", found[2])
+            rest = rest[found.end() :]
+        return cls(name=name.strip(), labels=labels)
+
+    def takes(self, alert: Alert) -> bool:
+        """Say whether `alert` is one of those that are named."""
+        return alert.name == self.name and self.labels.items() <= alert.labels.items()
+
+
+def written(group: Group, among: Sequence[Group]) -> str:
+    """Write what --alert names `group` by, with its labels where `among` has others of its name."""
+    alone = sum(one.first.name == group.first.name for one in among) == 1
+    pairs = ",".join(f"{name}={quote(value)}" for name, value in sorted(group.labels.items()))
+    return group.first.name if alone or not pairs else f"{group.first.name}{{{pairs}}}"
+
+
+def groups_of(alerts: Sequence[Alert]) -> tuple[Group, ...]:
+    """Group what fires as an intake would, heartbeats left out: most severe first, then oldest."""
+    grouped: dict[str, list[Alert]] = {}
+    for alert in sorted((one for one in alerts if not one.is_heartbeat), key=_urgency):
+        key = group_key("", alert.labels, DEFAULT_GROUP_BY, alert.fingerprint)
+        grouped.setdefault(key, []).append(alert)
+    return tuple(Group(alerts=tuple(members)) for members in grouped.values())
+
+
+def _urgency(alert: Alert) -> tuple[int, datetime, str, str]:
+    return (-severity_rank(alert.severity), alert.starts_at or _LAST, alert.name, alert.fingerprint)
+
+
+def chosen(standing: Standing, wanted: Wanted | None) -> Group | None:
+    """Give the group to investigate: the one that is wanted, else the most urgent; None when nothing fires.
+
+    Raises ConfigurationError saying why what is wanted is not there.
+    """
+    groups = groups_of(standing.firing)
+    if wanted is None:
+        return groups[0] if groups else None
+    found = next((group for group in groups if any(wanted.takes(one) for one in group.alerts)), None)
+    if found is None:
+        msg = f"--alert: {_why_not(standing, wanted, groups)}"
+        raise ConfigurationError(msg)
+    return Group(alerts=tuple(one for one in found.alerts if wanted.takes(one)))
+
+
+def _why_not(standing: Standing, wanted: Wanted, groups: Sequence[Group]) -> str:
+    name = wanted.name
+    if any(one.name == name and one.is_heartbeat for one in standing.firing):
+        return f"{name} is a heartbeat: it says that the sender lives, and is never investigated"
+    if any(one.first.name == name for one in groups):
+        known = " or ".join(written(one, groups) for one in groups if one.first.name == name)
+        return f"{name} fires, but not with these labels: {known}"
+    others = ", ".join(dict.fromkeys(one.first.name for one in groups)) or "nothing"
+    if any(one.name == name for one in standing.pending):
+        return f"{name} is pending, it does not fire yet; what fires: {others}"
+    known_names = [rule.name for rule in standing.rules or ()] + [one.name for one in standing.firing]
+    if standing.rules is not None and name not in known_names:
+        near = difflib.get_close_matches(name, known_names, n=1)
+        return f"there is no rule {name}{f'; did you mean {near[0]}?' if near else ''}; what fires: {others}"
+    return f"{name} does not fire at {standing.at:%Y-%m-%d %H:%M:%S} UTC; what fires: {others}"
+
+
+def rule_of(alert: Alert, rules: Sequence[AlertRule]) -> AlertRule | None:
+    """Give the rule that made `alert`: of its name, and with its labels, as far as they are no templates."""
+    named = [rule for rule in rules if rule.name == alert.name]
+    fitting = [rule for rule in named if _plain(rule.labels).items() <= alert.labels.items()]
+    return max(fitting, key=lambda rule: len(rule.labels), default=None)
+
+
+def _plain(labels: Labels) -> Labels:
+    return {name: value for name, value in labels.items() if "{{" not in value}
