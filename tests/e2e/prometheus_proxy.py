@@ -1,9 +1,9 @@
 """A reverse proxy before a Prometheus, as a process with a journal of what was asked.
 
-    python -m tests.e2e.prometheus_proxy PORT UPSTREAM JOURNAL HELD
+    python -m tests.e2e.prometheus_proxy PORT UPSTREAM JOURNAL [HELD]
 
 The first query whose expression contains HELD is journalled and then never answered: its connection stays
-open until whoever asked is gone. Everything else goes to UPSTREAM and comes back as it is. JOURNAL has a line
+open until whoever asked is gone. Without HELD none is. Everything else goes to UPSTREAM and comes back as it is. JOURNAL has a line
 for each request as it comes ("asked") and one as its answer leaves ("answered").
 """
 
@@ -26,10 +26,10 @@ NOT_ASKED_FOR = frozenset({"timeout"})
 class Proxy:
     """Passes requests on, but for the one that is held."""
 
-    def __init__(self, upstream: httpx2.AsyncClient, journal: Journal, held: str) -> None:
+    def __init__(self, upstream: httpx2.AsyncClient, journal: Journal, held: str | None) -> None:
         self._upstream = upstream
         self._journal = journal
-        self._held: str | None = held
+        self._held = held
         self._number = 0
 
     async def answer(self, seen: Seen) -> Act:
@@ -38,7 +38,7 @@ class Proxy:
         self._number += 1
         number = self._number
         asked = sorted(pair for pair in seen.params if pair[0] not in NOT_ASKED_FOR)
-        self._journal.write(what="asked", number=number, path=seen.path, params=asked)
+        self._journal.write(what="asked", number=number, method=seen.method, path=seen.path, params=asked)
         if self._held is not None and self._held in seen.param("query"):
             self._held = None
             return Hang()
@@ -48,7 +48,7 @@ class Proxy:
         return Reply(got.status_code, got.content, {"Content-Type": got.headers.get("content-type", "")})
 
 
-async def main(port: int, upstream: str, journal: Path, held: str) -> None:
+async def main(port: int, upstream: str, journal: Path, held: str | None) -> None:
     """Serve until the process is ended."""
     async with httpx2.AsyncClient(base_url=upstream, timeout=UPSTREAM_TIMEOUT_S, trust_env=False) as client:
         proxy = Proxy(client, Journal(journal), held)
@@ -57,4 +57,4 @@ async def main(port: int, upstream: str, journal: Path, held: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]))
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4] if len(sys.argv) > 4 else None))

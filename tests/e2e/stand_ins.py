@@ -38,8 +38,8 @@ def model_provider(folder: Path, script: Sequence[dict[str, Any]]) -> Iterator[S
 
 
 @contextmanager
-def holding_proxy(folder: Path, upstream: str, *, held: str) -> Iterator[StandIn]:
-    """Run a proxy before `upstream` that holds the first query whose expression contains `held`."""
+def journalling_proxy(folder: Path, upstream: str, *, held: str | None = None) -> Iterator[StandIn]:
+    """Run a proxy before `upstream` that holds the first query whose expression contains `held`, where that is given."""
     port, journal = free_port(), folder / "proxy.jsonl"
     arguments: list[str | Path] = [
         sys.executable,
@@ -48,7 +48,7 @@ def holding_proxy(folder: Path, upstream: str, *, held: str) -> Iterator[StandIn
         str(port),
         upstream,
         journal,
-        held,
+        *([] if held is None else [held]),
     ]
     with running("proxy", arguments, folder) as process:
         until_ready(f"http://{HOST}:{port}/ready", process)

@@ -16,7 +16,7 @@ from sqlalchemy import Row
 from inquest.entrypoints.cli.exits import Exit
 from tests.e2e.journals import Entry
 from tests.e2e.servers import Running, needs_servers
-from tests.e2e.stand_ins import StandIn, holding_proxy, model_provider
+from tests.e2e.stand_ins import StandIn, journalling_proxy, model_provider
 from tests.e2e.store import Store, opened
 from tests.e2e.world import World, world
 from tests.waiting import until
@@ -75,7 +75,7 @@ def rigged(folder: Path) -> Iterator[Rig]:
 
     @contextmanager
     def held(upstream: str) -> Iterator[str]:
-        with holding_proxy(folder, upstream, held=HELD_QUERY) as proxy:
+        with journalling_proxy(folder, upstream, held=HELD_QUERY) as proxy:
             proxies.append(proxy)
             yield proxy.url
 

@@ -5,6 +5,7 @@ home         the database (given, or embedded), and the installation key
 problems     what is wrong with a configuration, all of it at once
 paths        where relative paths of the file begin
 naming       what the tools of each integration are called
+credentials  how a request is authenticated, from its section
 secrets      what a workspace's section names by variable or file
 sources      connectors of one workspace, from its integrations
 destinations what the section of a destination is built into: its messages

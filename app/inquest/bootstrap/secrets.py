@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from inquest.bootstrap.credentials import credential
 from inquest.bootstrap.paths import with_files_at
 from inquest.bootstrap.problems import Problems
-from inquest.bootstrap.sources import credential
 from inquest.configuration.sections import ModelSection, WorkspaceSection
 from inquest.models.litellm_model import ModelAccess
 from inquest.models.pricing import Price

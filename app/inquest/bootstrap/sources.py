@@ -8,7 +8,6 @@ from datetime import timedelta
 
 from pydantic import SecretStr
 
-from inquest.configuration.sections import Credential as CredentialSection
 from inquest.configuration.sections import IntegrationSection, ServiceSection
 from inquest.connectors.gitlab import GitLabConfig, create_gitlab_connector
 from inquest.connectors.loki import QUERY_ENDPOINTS as LOKI_ENDPOINTS
@@ -17,9 +16,8 @@ from inquest.connectors.prometheus import QUERY_ENDPOINTS, PrometheusConfig, cre
 from inquest.domain.observation import Context
 from inquest.errors import ConfigurationError
 from inquest.ports import Clock, Connector
-from inquest.settings import secret
 from inquest.wire.cursor import CursorKey
-from inquest.wire.endpoint import Anonymous, Basic, Bearer, Credential, Endpoint, HeaderToken
+from inquest.wire.endpoint import Credential, Endpoint
 from inquest.wire.redaction import Redactor
 from inquest.wire.transport import Transport
 
@@ -125,24 +123,3 @@ def gitlab(plug: Plug) -> Connector:
 
 CONNECTORS: dict[str, Callable[[Plug], Connector]] = {"prometheus": prometheus, "loki": loki, "gitlab": gitlab}
 """By the type that an integration names."""
-
-
-def credential(section: CredentialSection, field: str) -> Credential:
-    """Read the secret that `section` names. Raises ConfigurationError naming `field` and the variable or file."""
-    bearer = secret(env=section.bearer_env, file=section.bearer_file, field=f"{field}.bearer")
-    password = secret(env=section.basic_password_env, file=section.basic_password_file, field=f"{field}.basic_password")
-    token = secret(env=section.token_env, file=section.token_file, field=f"{field}.token")
-    if bearer is not None:
-        return Bearer(token=bearer)
-    if password is not None:
-        return Basic(username=section.basic_username or "", password=password)
-    if token is not None:
-        return _with_header(token, section.header, field)
-    return Anonymous()
-
-
-def _with_header(token: SecretStr, header: str | None, field: str) -> Credential:
-    if header is None:
-        msg = f"{field}.header: name the header that carries the token, such as PRIVATE-TOKEN"
-        raise ConfigurationError(msg)
-    return HeaderToken(header=header, token=token)

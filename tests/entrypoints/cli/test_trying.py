@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inquest.domain.value import Json
-from inquest.entrypoints.cli import trying as module
+from inquest.entrypoints.cli import try_run as module
 from inquest.entrypoints.cli.exits import Exit
 from inquest.scenarios.server import RecordedBackend
 from tests.entrypoints.cli.running import Cli

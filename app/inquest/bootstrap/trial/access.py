@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import SecretStr, ValidationError
 
+from inquest.bootstrap.credentials import credential
 from inquest.bootstrap.paths import at
-from inquest.bootstrap.sources import credential
 from inquest.configuration.sections import Credential as CredentialSection
 from inquest.configuration.sections import IntegrationSection
 from inquest.configuration.shape import PATTERNS, URL
