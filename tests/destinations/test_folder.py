@@ -28,6 +28,7 @@ async def send(
     destination: FolderDestination, revision: int = 2, *, marker: str | None = None, title: str = "A"
 ) -> Sent | DeliveryFailed:
     rendered = destination.render(REPORT.but(revision=revision, title=title), SHELF.contents, guest=False)
+    assert rendered is not None
     name = marker if marker is not None else f"inv-1/r{revision}"
     return await destination.send(rendered, Address(marker=name), timeout_s=10)
 
@@ -207,9 +208,14 @@ async def test_a_root_that_is_a_file_is_said_without_its_path(tmp_path: Path) ->
 async def test_a_send_that_has_no_time_left_is_tried_again(tmp_path: Path) -> None:
     destination = made(tmp_path)
     rendered = destination.render(REPORT, SHELF.contents, guest=False)
+    assert rendered is not None
     failed = await destination.send(rendered, Address(marker="inv-1/r2"), timeout_s=-1)
     assert failed == DeliveryFailed(reason="the folder could not be written in its time", retry=True)
     assert await destination.find(Address(marker="inv-1/r2"), timeout_s=1) is None
+
+
+def test_that_it_is_in_progress_is_no_folder_of_its_own(tmp_path: Path) -> None:
+    assert made(tmp_path).render(REPORT.but(kind="progress"), SHELF.contents, guest=False) is None
 
 
 # ---- the archive -----------------------------------------------------------------------------------------

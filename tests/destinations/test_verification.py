@@ -378,6 +378,7 @@ def test_what_is_no_report_is_a_problem_not_an_error(tmp_path: Path, name: str) 
 async def test_what_the_destination_wrote_is_what_is_verified(tmp_path: Path) -> None:
     destination = create_folder_destination("f", FolderConfig(path=str(tmp_path)), signer=KEY, link_hosts=HOSTS)
     rendered = destination.render(REPORT, SHELF.contents, guest=False)
+    assert rendered is not None
     assert await destination.send(rendered, Address(marker="inv-1/r2"), timeout_s=10) == Sent(reference="inv-1/r2")
     assert verify(tmp_path / "inv-1", key=KEY.public_key).ok
     assert unpack(rendered)["report.md"] == (tmp_path / "inv-1/r2/report.md").read_bytes()

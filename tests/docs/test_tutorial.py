@@ -84,12 +84,12 @@ async def test_the_first_tutorial_leads_to_its_report_and_its_resolved_revision(
         await until(lambda: _samples(prometheus) >= HISTORY_SAMPLES, patience_s=PATIENCE_S)
 
         type_in(lesson("break"))
-        await until(lambda: _said(reports, "r2").startswith("# Incident report"), patience_s=PATIENCE_S)
-        assert "**Cause found**" in _said(reports, "r2")
-        assert "`resource.connection_pool_exhausted`" in _said(reports, "r2")
+        await until(lambda: _said(reports, "r3").startswith("# Incident report"), patience_s=PATIENCE_S)
+        assert "**Cause found**" in _said(reports, "r3")
+        assert "`resource.connection_pool_exhausted`" in _said(reports, "r3")
 
         type_in(lesson("repair"))
-        await until(lambda: _said(reports, "r3").startswith("**Resolved**"), patience_s=PATIENCE_S)
+        await until(lambda: _said(reports, "r4").startswith("**Resolved**"), patience_s=PATIENCE_S)
 
 
 def _url(text: str) -> str:

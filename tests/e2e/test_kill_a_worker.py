@@ -179,7 +179,7 @@ def is_of_an_effect(entry: Entry) -> bool:
 def delivered_once(rig: Rig, investigation: str, deliveries: Sequence[Row[Any]]) -> None:
     """Check that there is one report, in one folder, and one delivery for it."""
     planned = [row.kind for row in deliveries]
-    assert planned == ["received", "report"]
+    assert planned == ["received", "progress", "report"]
     assert deliveries[-1].state == "sent"
     written = [one.kind for one in rig.world.inquest.revisions(investigation)]
     assert written == [row.kind for row in deliveries if row.state == "sent"]

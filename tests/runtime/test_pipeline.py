@@ -64,6 +64,18 @@ async def test_what_is_bound_is_what_the_table_of_contents_lists() -> None:
     assert [name.replace("plan_actions", "plan_committed") for name in STAGES] == STAGED
 
 
+async def test_the_plan_commits_with_the_word_that_the_investigation_is_in_progress() -> None:
+    runs = WholeRuns()
+    spy = Spy(runs.memory)
+    runs.wrap = lambda _: spy
+
+    await runs.run()
+
+    (planned,) = [one for one in spy.commits if any(isinstance(event, PlanCommitted) for event in one.events)]
+    assert planned.revisions == (Revision(kind=RevisionKind.PROGRESS),)
+    assert [one.kind for one in runs.memory.revisions(INVESTIGATION)] == [RevisionKind.PROGRESS, RevisionKind.REPORT]
+
+
 async def test_the_last_stage_commits_with_the_end_and_with_the_report_to_send() -> None:
     runs = WholeRuns()
     spy = Spy(runs.memory)

@@ -79,8 +79,16 @@ class FolderDestination:
         self._signer = signer
         self._link_hosts = link_hosts
 
-    def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes:  # noqa: ARG002  # no thread
-        """Give the archive of the revision's files."""
+    def render(
+        self,
+        report: Report,
+        contents: Mapping[str, bytes],
+        *,
+        guest: bool,  # noqa: ARG002  # no thread
+    ) -> bytes | None:
+        """Give the archive of the revision's files. That it is in progress is no folder of its own: nothing ended."""
+        if report.kind == "progress":
+            return None
         return pack(folder_files(report, contents, self._link_hosts, self._signer))
 
     async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
+from inquest.domain.delivery import RevisionKind
 from inquest.domain.effect import EffectKind, Reservation
 from inquest.domain.event import EventBody, PlanCommitted, StageCommitted
 from inquest.domain.fingerprint import query_fingerprint
@@ -25,7 +26,7 @@ from inquest.domain.investigation import (
     Update,
 )
 from inquest.errors import FenceLost, Halted, InvariantBroken, StoreUnavailable
-from inquest.ports import Acts, Connector, LoopView
+from inquest.ports import Acts, Connector, LoopView, Revision
 from inquest.runtime.ends import count_end, end_as_noise, has_ended, start
 from inquest.runtime.kit import Open, RunKit
 from inquest.runtime.recording import Ended, end_of, rebuilt_from, report_inputs
@@ -159,10 +160,17 @@ def _fitted_view(gather: GatherKit, acts: Acts) -> Callable[[Investigation], Awa
 
 
 async def _commit(acts: Acts, kit: RunKit, update: Update) -> None:
-    """Record what a stage gave; the plan with the reservations of its seeds. `deliver` has recorded itself."""
+    """Record what a stage gave; the plan with the reservations of its seeds, and the word that it is in progress.
+
+    `deliver` has recorded itself.
+    """
     match update:
         case Planned(plan=plan):
-            await acts.append(PlanCommitted(plan=plan), reservations=seed_reservations(plan, kit.connectors))
+            await acts.append(
+                PlanCommitted(plan=plan),
+                reservations=seed_reservations(plan, kit.connectors),
+                revisions=(Revision(kind=RevisionKind.PROGRESS),),
+            )
         case IntegrationsResolved() | FactsExtracted() | EvidenceGathered() | Diagnosed():
             await acts.append(StageCommitted(update=update))
         case Delivered():
