@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import httpx2
@@ -42,10 +43,21 @@ class Proxy:
         if self._held is not None and self._held in seen.param("query"):
             self._held = None
             return Hang()
-        headers = {"Content-Type": kind} if (kind := seen.headers.get("content-type")) else {}
-        got = await self._upstream.request(seen.method, seen.target, content=seen.body, headers=headers)
-        self._journal.write(what="answered", number=number, status=got.status_code)
-        return Reply(got.status_code, got.content, {"Content-Type": got.headers.get("content-type", "")})
+        reply = await passed_on(self._upstream, seen)
+        self._journal.write(what="answered", number=number, status=reply.status)
+        return reply
+
+
+async def passed_on(upstream: httpx2.AsyncClient, seen: Seen) -> Reply:
+    """Ask `upstream` the same, and give its answer as it is."""
+    headers = {"Content-Type": kind} if (kind := seen.headers.get("content-type")) else {}
+    got = await upstream.request(seen.method, seen.target, content=seen.body, headers=headers)
+    return Reply(got.status_code, got.content, {"Content-Type": got.headers.get("content-type", "")})
+
+
+def is_health_check(params: Iterable[Sequence[str]]) -> bool:
+    """Tell a worker's question whether Prometheus is well from those of an investigation."""
+    return ("query", "1") in {tuple(pair) for pair in params}
 
 
 async def main(port: int, upstream: str, journal: Path, held: str | None) -> None:

@@ -28,12 +28,14 @@ from inquest.store.embedded.postmaster import find_running, stop_running
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
-READY_S = 40.0
-STOP_S = 40.0
-COMMAND_S = 60.0
+READY_S = 120.0
+STOP_S = 60.0
+COMMAND_S = 120.0
 ALERT = "CheckoutErrorRatioHigh"
 LABELS = {"service": "checkout", "namespace": "shop"}
 TOKEN = "a-token-that-only-alertmanager-has"
+INTAKE = {"type": "alertmanager", "auth": {"bearer_env": "INQUEST_E2E_TOKEN"}}
+REPORTS = {"type": "folder", "path": "reports"}
 
 needs_servers = pytest.mark.skipif(
     any(shutil.which(name) is None for name in ("prometheus", "prometheus-alertmanager")),
@@ -251,10 +253,15 @@ class Inquest:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    more_environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
 
     @property
     def intake_url(self) -> str:
-        return f"http://{HOST}:{self.port}/v1/alerts/alertmanager"
+        return f"{self.url}/v1/alerts/alertmanager"
 
     @property
     def home(self) -> Path:
@@ -272,25 +279,32 @@ class Inquest:
             "INQUEST_HOST": HOST,
             "INQUEST_PORT": str(self.port),
             "INQUEST_E2E_TOKEN": TOKEN,
+            **self.more_environment,
         }
 
-    def configure(self, *, prometheus_url: str, model: Mapping[str, object] | None = None) -> None:
-        """Write the configuration file, as an operator would."""
-        intake = {"type": "alertmanager", "auth": {"bearer_env": "INQUEST_E2E_TOKEN"}}
+    def configure(self, *, prometheus_url: str, **sections: Mapping[str, object]) -> None:
+        """Write the configuration file, as an operator would; `sections` are beside, or instead of, its own."""
         source = {"type": "prometheus", "url": prometheus_url, "scrape_interval": "1s"}
         workspace = {
-            "intakes": {"alertmanager": intake},
+            "intakes": {"alertmanager": INTAKE},
             "integrations": {"prometheus": source},
-            "destinations": {"reports": {"type": "folder", "path": "reports"}},
-            **({} if model is None else {"model": model}),
+            "destinations": {"reports": REPORTS},
+            **sections,
         }
         _write(self.folder / "inquest.yaml", {"version": 1, "workspaces": {"default": workspace}})
+
+    @contextmanager
+    def up(self) -> Iterator[Running]:
+        """Run the HTTP service and a worker by one command; the service is ready inside the `with`."""
+        with self.command("up") as process:
+            until_ready(f"{self.url}/readyz", process)
+            yield process
 
     @contextmanager
     def serving(self) -> Iterator[Running]:
         """Run the HTTP service; it is ready inside the `with`."""
         with self.command("serve") as process:
-            until_ready(f"http://{HOST}:{self.port}/readyz", process)
+            until_ready(f"{self.url}/readyz", process)
             yield process
 
     def working(self, number: int) -> AbstractContextManager[Running]:
@@ -342,6 +356,14 @@ class Report:
     @property
     def kind(self) -> str:
         return str(self.content["kind"])
+
+    @property
+    def alert(self) -> str:
+        return str(self.content["title"])
+
+    @property
+    def investigation(self) -> str:
+        return str(self.content["investigation_id"])
 
 
 def _read(folder: Path) -> Report:

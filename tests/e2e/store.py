@@ -19,7 +19,7 @@ from tests.e2e.servers import Inquest
 
 @dataclass(frozen=True)
 class Store:
-    """The database of an installation in which there is one investigation at most."""
+    """The database of an installation. What names no investigation is of one in which there is one at most."""
 
     database: Database
 
@@ -47,6 +47,14 @@ class Store:
     async def deliveries(self) -> Sequence[Row[Any]]:
         """Give what was to be delivered, in order."""
         return await self.database.rows("select * from inquest.delivery order by revision", {})
+
+    async def told(self, investigation: str, message: str) -> Sequence[Row[Any]]:
+        """Give the revisions of one message of an investigation, in order."""
+        return await self.database.rows(
+            "select d.* from inquest.delivery d join inquest.delivery_target t using (target_id)"
+            " where t.investigation_id = %(investigation)s and t.destination = %(message)s order by d.revision",
+            {"investigation": investigation, "message": message},
+        )
 
     async def nothing_to_deliver(self) -> bool:
         """Say whether every delivery has come to its end."""

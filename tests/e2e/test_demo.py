@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +15,22 @@ import pytest
 
 from inquest.entrypoints.cli.exits import Exit
 from inquest.scenarios.catalogue import open_scenario
-from tests.e2e.journals import read_journal
 from tests.e2e.servers import ROOT
+from tests.e2e.watching import is_on_this_machine, watch
 
 pytestmark = pytest.mark.e2e
 
 DEADLINE_S = 60.0
 """What the issue allows the demo."""
 PACK = "checkout_pool"
-JOURNAL = "E2E_CONNECTIONS"
-WATCH = f"""
-import json, os, sys
-
-def write(event, host):
-    os.write(journal, (json.dumps({{"pid": os.getpid(), "event": event, "host": host}}) + "\\n").encode())
-
-def watch(event, arguments):
-    if event in {{"socket.connect", "socket.sendto", "socket.getaddrinfo"}}:
-        to = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
-        host = to[0] if isinstance(to, tuple) else to
-        write(event, os.fsdecode(host) if isinstance(host, bytes) else host)
-
-journal = os.open(os.environ[{JOURNAL!r}], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-write("started", None)
-sys.addaudithook(watch)
-"""
-"""Python runs it at the start of every process of the demo, as `sitecustomize`. It does not see what libpq does
-for itself: that is told where the database is, which is a socket in the demo's own folder."""
 
 
 def test_the_demo_finds_the_recorded_cause_and_talks_to_this_machine_only(
     tmp_path: Path, say: Callable[[str], None]
 ) -> None:
-    watch, connections = tmp_path / "watch", tmp_path / "connections.jsonl"
-    watch.mkdir()
-    (watch / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
+    watched, began = watch(tmp_path / "watch"), time.monotonic()
 
-    began, paths = time.monotonic(), os.pathsep.join([str(watch), *filter(None, [os.environ.get("PYTHONPATH")])])
-    said = inquest(
-        ["demo", "--json", "--keep", str(tmp_path / "demo")], PYTHONPATH=paths, **{JOURNAL: str(connections)}
-    )
+    said = inquest(["demo", "--json", "--keep", str(tmp_path / "demo")], **watched.environment)
     say(f"the demo: {time.monotonic() - began:.1f} s")
 
     assert said.returncode == Exit.ANSWERED, said.stdout[-3000:] + said.stderr[-3000:]
@@ -64,10 +39,8 @@ def test_the_demo_finds_the_recorded_cause_and_talks_to_this_machine_only(
     assert inquest(["verify", told["folder"]]).returncode == Exit.ANSWERED
     names_the_recorded_cause(json.loads((Path(told["folder"]) / "report.json").read_bytes())["report"]["diagnosis"])
 
-    made = read_journal(connections)
-    assert len({entry["pid"] for entry in made}) >= len(("demo", "serve", "work"))
-    assert any(entry["event"] == "socket.connect" for entry in made)
-    assert [entry for entry in made if not is_on_this_machine(entry["host"])] == []
+    assert len({entry["pid"] for entry in watched.connections()}) >= len(("demo", "serve", "work"))
+    watched.stayed_here()
 
 
 def inquest(arguments: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
@@ -86,16 +59,6 @@ def names_the_recorded_cause(diagnosis: dict[str, Any]) -> None:
     assert diagnosis["affected_object"].rsplit("/", 1)[-1] == truth.affected_object.rsplit("/", 1)[-1]
     assert diagnosis["validated_claims"]
     assert diagnosis["non_validated_claims"] == []
-
-
-def is_on_this_machine(host: str | None) -> bool:
-    """Say whether an address is a loopback one, or no network address at all (a socket in a folder)."""
-    if host is None or host == "localhost" or host.startswith(("/", "\0")):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @pytest.mark.parametrize(

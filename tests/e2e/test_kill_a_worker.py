@@ -15,6 +15,7 @@ from sqlalchemy import Row
 
 from inquest.entrypoints.cli.exits import Exit
 from tests.e2e.journals import Entry
+from tests.e2e.prometheus_proxy import is_health_check
 from tests.e2e.servers import Running, needs_servers
 from tests.e2e.stand_ins import StandIn, journalling_proxy, model_provider
 from tests.e2e.store import Store, opened
@@ -173,7 +174,7 @@ def asked_no_recorded_query_again(proxy: list[Entry]) -> None:
 
 def is_of_an_effect(entry: Entry) -> bool:
     """Tell a query from an answer, and from a worker's question whether Prometheus is well."""
-    return entry["what"] == "asked" and ["query", "1"] not in entry["params"]
+    return entry["what"] == "asked" and not is_health_check(entry["params"])
 
 
 def delivered_once(rig: Rig, investigation: str, deliveries: Sequence[Row[Any]]) -> None:
