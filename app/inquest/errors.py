@@ -6,6 +6,7 @@
     |-- BadBody                 bytes that cannot be read at all (broken compression or length)
     |   |-- BodyTooLarge        over the byte cap of the door
     |   `-- UnknownEncoding     a Content-Encoding that we do not inflate
+    |-- BadBundle               a file is no exported investigation, or not as it was written
     |-- StoreUnavailable        the database does not answer; trying later can help
     |-- Refused                 the store's rules said no; nothing was changed
     |   |-- FenceLost           another owner holds the right to act: stop quietly
@@ -56,6 +57,10 @@ class BodyTooLarge(BadBody):
 
 class UnknownEncoding(BadBody):
     """A Content-Encoding that this door does not inflate."""
+
+
+class BadBundle(InquestError):
+    """A file is no bundle as it is written; the message names the first thing that is not, in one line."""
 
 
 class StoreUnavailable(InquestError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -63,22 +63,27 @@ def verify(path: Path, *, key: str | None = None) -> VerifyResult:
 def verify_folder(path: Path, *, key: str | None = None) -> VerifyResult:
     """Check one revision folder: every file, the signatures, the claims, and that the forms agree."""
     read = _read_folder(path)
-    files, problems = read.files, list(read.problems)
-    raw = files.get(MANIFEST)
-    manifest = None if raw is None else read_manifest(raw)
+    found = verify_files(read.files, key=key)
+    problems = [*read.problems, *found.problems]
+    manifest = read_manifest(read.files.get(MANIFEST, b""))
+    if manifest is not None and _REVISION.match(path.name) and path.name != f"r{manifest.revision}":
+        problems.append(f"the folder is named {path.name}, the report is revision {manifest.revision}")
+    return _result(problems, list(found.notes))
+
+
+def verify_files(files: Mapping[str, bytes], *, key: str | None = None) -> VerifyResult:
+    """Check the files of a revision by name, wherever they lie."""
+    manifest = read_manifest(files.get(MANIFEST, b""))
     if manifest is None:
-        return _result([*problems, "manifest.json: missing, or not as it was written"])
+        return _result(["manifest.json: missing, or not as it was written"])
     notes: list[str] = []
-    problems += _against_manifest(manifest, files)
-    problems += _signature(manifest, key, notes)
-    sheet = _sheet(files.get("report.json"))
+    problems = [*_against_manifest(manifest, files), *_signature(manifest, key, notes)]
+    sheet = read_sheet(files.get("report.json"))
     if sheet is None:
         return _result([*problems, "report.json: missing, or not as it was written"], notes)
     problems += _same_subject(manifest, sheet)
     problems += _terminal_signature(sheet, manifest.public_key, notes)
     problems += _forms_and_claims(sheet, files, notes)
-    if _REVISION.match(path.name) and path.name != f"r{manifest.revision}":
-        problems.append(f"the folder is named {path.name}, the report is revision {manifest.revision}")
     return _result(problems, notes)
 
 
@@ -94,7 +99,7 @@ def verify_file(path: Path, *, key: str | None = None) -> VerifyResult:
     if named is not None:
         same = digest_of(raw) == f"sha256:{named[1]}"
         return _result([] if same else [f"{path.name}: the content does not have the digest of its name"], [_ALONE])
-    sheet = _sheet(raw)
+    sheet = read_sheet(raw)
     if sheet is None:
         return _result([f"{path.name}: no report.json as it was written, and no folder with a manifest"])
     notes = [_ALONE, "the claims were not checked again: their evidence is not here"]
@@ -182,7 +187,7 @@ def _read_file(path: Path) -> bytes | str:
         return "cannot be read as a file"
 
 
-def _against_manifest(manifest: Manifest, files: dict[str, bytes]) -> Iterator[str]:
+def _against_manifest(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str]:
     for name in sorted(manifest.files.keys() - files.keys()):
         yield f"{name}: missing"
     for name in sorted(files.keys() - manifest.files.keys() - {MANIFEST}):
@@ -199,7 +204,7 @@ def _signature(manifest: Manifest, key: str | None, notes: list[str]) -> Iterato
             yield "the folder is not signed, and a key was given to check it"
         notes.append("the folder is not signed: whoever could write it could change all of it")
         return
-    if not _is_signed(manifest.public_key, manifest.signature, manifest.signed_bytes()):
+    if not is_signed(manifest.public_key, manifest.signature, manifest.signed_bytes()):
         yield "manifest.json: the signature does not fit"
     yield from _trusted(manifest.public_key, key, notes)
 
@@ -222,11 +227,12 @@ def _terminal_signature(sheet: Sheet, public_key: str | None, notes: list[str]) 
         return
     if public_key is not None and report.signature.public_key != public_key:
         yield "report.json: the terminal digest is signed with another key than the folder"
-    if not _is_signed(report.signature.public_key, report.signature.signature, report.terminal_digest.encode()):
+    if not is_signed(report.signature.public_key, report.signature.signature, report.terminal_digest.encode()):
         yield "report.json: the signature of the terminal digest does not fit"
 
 
-def _is_signed(public_key: str, signature: str, message: bytes) -> bool:
+def is_signed(public_key: str, signature: str, message: bytes) -> bool:
+    """Say whether `signature` of `message` is by `public_key`, both in hex."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
     except (InvalidSignature, ValueError):
@@ -234,7 +240,7 @@ def _is_signed(public_key: str, signature: str, message: bytes) -> bool:
     return True
 
 
-def _sheet(raw: bytes | None) -> Sheet | None:
+def read_sheet(raw: bytes | None) -> Sheet | None:
     """Read report.json; None when these are not exactly the bytes of one."""
     if raw is None:
         return None
@@ -259,7 +265,7 @@ def _same_subject(manifest: Manifest, sheet: Sheet) -> Iterator[str]:
             yield f"{name}: manifest.json and report.json differ"
 
 
-def _forms_and_claims(sheet: Sheet, files: dict[str, bytes], notes: list[str]) -> Iterator[str]:
+def _forms_and_claims(sheet: Sheet, files: Mapping[str, bytes], notes: list[str]) -> Iterator[str]:
     left_out = {one.digest for one in sheet.left_out}
     expected = {item.observation.digest for item in sheet.report.evidence} - left_out
     contents = {digest: files[name] for digest in expected if (name := evidence_file(digest)) in files}

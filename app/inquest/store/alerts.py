@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Row
@@ -19,6 +20,8 @@ MAX_LISTED_BYTES = 524_288
 """Members of an episode that are read, the opening ones first: half of what one batch of events may hold."""
 MAX_LISTED_CHANGES = 2_000
 """Members that stopped, and as many that fire again, whose ids one look at the changes of an episode gives."""
+CLOCKS_APART = timedelta(hours=1)
+"""How far the clock of a service that takes posts in may be behind the database's, when its receipts are looked for."""
 MAX_PAGE = 200
 """Rows of one page of a list."""
 
@@ -67,6 +70,12 @@ select r.* from inquest.intake_receipt r
 where r.workspace = %(workspace)s and (%(state)s::text is null or r.state = %(state)s)
   and (%(before)s::text is null or (r.received_at, r.receipt_id) < (
     select b.received_at, b.receipt_id from inquest.intake_receipt b where b.receipt_id = %(before)s))
+order by r.received_at desc, r.receipt_id desc limit %(most)s
+"""
+_RECEIPTS_OF = """
+select r.* from inquest.intake_receipt r
+where r.workspace = %(workspace)s and r.intake = %(intake)s and r.received_at >= %(since)s
+  and %(id)s = any (r.investigation_ids)
 order by r.received_at desc, r.receipt_id desc limit %(most)s
 """
 _HEARTBEATS = """
@@ -145,22 +154,22 @@ class PostgresAlerts:
     ) -> tuple[Receipt, ...]:
         """List receipts, newest first, those older than the receipt `before`; quarantined ones by `state`."""
         rows = await self._page(_RECEIPTS, most, workspace=workspace, state=state and state.value, before=before)
-        return tuple(
-            Receipt(
-                receipt_id=row.receipt_id,
-                intake=row.intake,
-                state=ReceiptState(row.state),
-                reason=row.reason,
-                received_at=row.received_at,
-                remote=row.remote,
-                body_digest=row.body_digest,
-                members=row.members,
-                counts={MemberOutcome(word): count for word, count in row.counts.items()},
-                warnings=tuple(row.warnings),
-                investigation_ids=tuple(row.investigation_ids),
-            )
-            for row in rows
+        return tuple(_receipt(row) for row in rows)
+
+    async def receipts_of(self, workspace: str, investigation_id: str) -> tuple[Receipt, ...]:
+        """List the newest MAX_PAGE receipts that brought members of an investigation. Raises NotFound."""
+        row = await self._database.row(_EPISODE, {"id": investigation_id})
+        if row is None:
+            raise NotFound(f"investigation {investigation_id}")
+        rows = await self._page(
+            _RECEIPTS_OF,
+            MAX_PAGE,
+            workspace=workspace,
+            intake=row.intake,
+            since=row.opened_at - CLOCKS_APART,
+            id=investigation_id,
         )
+        return tuple(_receipt(one) for one in rows)
 
     async def body(self, workspace: str, digest: str) -> bytes:
         """Give the bytes of a post. Raises NotFound, also for another workspace's."""
@@ -187,6 +196,22 @@ class PostgresAlerts:
         )
         members = tuple(_member(row) for row in rows)
         return members, (rows[0].found if rows else 0) - len(members)
+
+
+def _receipt(row: Row[Any]) -> Receipt:
+    return Receipt(
+        receipt_id=row.receipt_id,
+        intake=row.intake,
+        state=ReceiptState(row.state),
+        reason=row.reason,
+        received_at=row.received_at,
+        remote=row.remote,
+        body_digest=row.body_digest,
+        members=row.members,
+        counts={MemberOutcome(word): count for word, count in row.counts.items()},
+        warnings=tuple(row.warnings),
+        investigation_ids=tuple(row.investigation_ids),
+    )
 
 
 def _member(row: Row[Any]) -> Member:

@@ -11,6 +11,10 @@ from inquest.store.rules import check_contents
 _GET = """
 select digest, bytes from inquest.content where workspace = %(workspace)s and digest = any (%(digests)s::text[])
 """
+_SIZES = """
+select digest, octet_length(bytes) as size from inquest.content
+where workspace = %(workspace)s and digest = any (%(digests)s::text[])
+"""
 _PUT = "select inquest.put_contents(%(workspace)s, %(id)s, %(digests)s::text[], %(contents)s::bytea[])"
 
 
@@ -36,6 +40,11 @@ class PostgresContent:
         rows = await self._database.rows(_GET, {"workspace": self._workspace, "digests": list(digests)})
         stored = {row.digest: bytes(row.bytes) for row in rows}
         return {digest: stored[digest] for digest in digests if digest in stored}
+
+    async def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """Give the number of bytes of those that are there, without reading them."""
+        rows = await self._database.rows(_SIZES, {"workspace": self._workspace, "digests": list(digests)})
+        return {row.digest: row.size for row in rows}
 
     async def put(self, investigation_id: str, contents: Mapping[str, bytes]) -> None:
         """Store bytes by their digests, kept as long as the investigation is. What is there already stays.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import typer
 
+from inquest.bundles.reading import is_bundle
+from inquest.bundles.verification import verify_bundle
 from inquest.destinations.shared.escape import terminal
 from inquest.destinations.verification import VerifyResult
 from inquest.destinations.verification import verify as verify_path
@@ -15,12 +17,13 @@ from inquest.errors import ConfigurationError
 
 
 def verify(what: str, key: str | None, *, as_json: bool) -> int:
-    """Check a report folder or file; print every problem, then what could not be proven."""
+    """Check a report folder, a file or a bundle; print every problem, then what could not be proven."""
     path = Path(what)
     if not path.exists():
-        msg = f"{what}: no such file or folder; give a report folder, a report.json, or an investigation's id"
+        msg = f"{what}: no such file or folder; give a report folder, a report.json, a bundle, or an investigation's id"
         raise ConfigurationError(msg)
-    return told(what, verify_path(path, key=key), as_json=as_json)
+    found = verify_bundle(path, key=key) if is_bundle(path) else verify_path(path, key=key)
+    return told(what, found, as_json=as_json)
 
 
 def told(what: str, found: VerifyResult, *, as_json: bool, **more: object) -> int:

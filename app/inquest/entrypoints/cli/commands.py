@@ -142,7 +142,7 @@ def show(
 
 @app.command()
 def verify(
-    what: Annotated[str, typer.Argument(help="Report folder, report.json, or id of an investigation.")],
+    what: Annotated[str, typer.Argument(help="Report folder, report.json, bundle, or id of an investigation.")],
     *,
     key: Annotated[str | None, typer.Option(help="Public key (hex) that the signature must be of.")] = None,
     config: Config = None,
@@ -150,7 +150,7 @@ def verify(
 ) -> int:
     """Check a finished report: digests, signature, and every claim against its evidence.
 
-    A folder or a file is checked offline, alone. An id is checked in the database, with the folder that was
+    A folder, a bundle or a file is checked offline, alone. An id is checked in the database, with the folder that was
     delivered where the configuration names one; its signature must be of this installation's key.
     """
     if not Path(what).exists() and is_id(what):
@@ -164,11 +164,40 @@ def verify(
 
 @app.command()
 def replay(
-    investigation: Annotated[str, typer.Argument(help="Id of an investigation.")],
+    investigation: Annotated[str, typer.Argument(help="Id of an investigation, or a bundle.")],
     *,
     as_json: AsJson = False,
 ) -> int:
-    """Rebuild an investigation from its journal and compare it, byte for byte, with what was recorded."""
+    """Rebuild an investigation from its journal and compare it, byte for byte, with what was recorded.
+
+    A bundle is rebuilt offline, from the file alone.
+    """
+    if Path(investigation).exists() or not is_id(investigation):
+        from inquest.entrypoints.cli.replaying_bundle import replay_bundle
+
+        return replay_bundle(investigation, as_json=as_json)
     from inquest.entrypoints.cli.replaying import replay as do
 
     return do(_settings(), investigation, as_json=as_json)
+
+
+@app.command()
+def export(
+    investigation: Annotated[str, typer.Argument(help="Id of an investigation that has ended.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write (default: ID.tar, or ID.md, here).")
+    ] = None,
+    postmortem: Annotated[
+        bool, typer.Option("--postmortem", help="Write the draft of a postmortem, in Markdown, in the bundle's place.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Write an investigation into one file: journal, evidence, report, digests and signature.
+
+    Whoever has the file can check it offline, with verify and replay: no database is needed.
+    """
+    from inquest.entrypoints.cli.exporting import export as do
+
+    return do(_settings(), investigation, output, postmortem=postmortem, force=force, as_json=as_json)

@@ -45,6 +45,11 @@ def replay(settings: Settings, investigation: str, *, as_json: bool) -> int:
         return await replayed(database, (await following.find(database, name)).workspace, name)
 
     found = with_database(settings, rebuilt)
+    return told(name, found, as_json=as_json)
+
+
+def told(name: str, found: Replayed, *, as_json: bool) -> int:
+    """Print what a replay found, in a line, and give the exit code."""
     equal = False if found.difference else True if found.is_compared else None
     if as_json:
         typer.echo(json.dumps({"id": name, "equal": equal, **asdict(found)}))
