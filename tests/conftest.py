@@ -7,6 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
+
+# No test says how long anything takes: a busy machine would decide it.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 pytest_plugins = ["tests.postgres"]
 

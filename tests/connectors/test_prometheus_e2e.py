@@ -160,7 +160,7 @@ def formatted(server: str, expression: str) -> str | None:
 def test_what_is_sent_means_to_prometheus_what_was_asked(server: str) -> None:
     compared = 0
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+    @settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
     @given(EXPRESSIONS)
     def same(text: str) -> None:
         nonlocal compared
@@ -178,7 +178,7 @@ def test_what_is_sent_means_to_prometheus_what_was_asked(server: str) -> None:
     assert compared > 50
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(value=st.text(st.characters(codec="utf-8"), min_size=1, max_size=20))
 def test_a_quoted_value_is_the_same_value_to_prometheus(server: str, value: str) -> None:
     replacement = quote(value.replace("$", "$$"))

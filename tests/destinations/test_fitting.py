@@ -53,7 +53,7 @@ def test_what_is_left_out_is_counted_where_it_stood(limit: int) -> None:
     assert "in the whole report" in markdown(within(limit), HOSTS).decode()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.text(alphabet="&<>`a/ \n", min_size=100, max_size=2_000))
 def test_a_page_of_long_texts_fits_in_the_end(text: str) -> None:
     page = page_of(hostile_report(text, SHELF), SHELF.contents)

@@ -48,7 +48,7 @@ def test_hostile_text_in_every_field_is_inert(text: str) -> None:
     assert alive(note_body(hostile_report(text, incident_shelf()), SHELF.contents, HOSTS)) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.one_of(signs, st.text(max_size=300)))
 def test_any_text_in_every_field_is_inert(text: str) -> None:
     assert alive(note_body(hostile_report(text, incident_shelf()), SHELF.contents, HOSTS)) == []

@@ -23,13 +23,13 @@ def reference(value: JsonValue) -> bytes:
     return rfc8785.dumps(normalise(value))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(_VALUES)
 def test_a_value_has_the_bytes_of_rfc_8785(value: JsonValue) -> None:
     assert canonical_json(value) == reference(value)
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=2_000)
 @given(st.binary(min_size=8, max_size=8))
 def test_every_double_has_the_bytes_of_rfc_8785(bits: bytes) -> None:
     """Any bits: hypothesis' own floats are mostly round ones, whose exponents are small."""
@@ -44,7 +44,7 @@ def test_numbers_of_every_magnitude_have_the_bytes_of_rfc_8785(digits: str) -> N
         assert canonical_json(value) == reference(value)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.dictionaries(st.text(st.characters(codec="utf-8", min_codepoint=0xD000), max_size=2), st.none()))
 @example({"\ufb33": None, "\U0001f600": None})
 def test_names_are_in_the_order_of_their_utf_16_code_units(value: dict[str, JsonValue]) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.domain.value import Json, Value
@@ -15,7 +15,6 @@ class _Holder(Value):
     body: Json
 
 
-@settings(deadline=None)
 @given(_JSON)
 def test_a_json_value_is_dumped_as_it_is(value: Json) -> None:
     dumped = _Holder(body=value).model_dump(mode="json")["body"]

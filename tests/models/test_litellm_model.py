@@ -327,3 +327,21 @@ def test_importing_it_opens_no_connection() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_litellm_says_of_itself_reaches_the_log_by_its_place_alone() -> None:
+    code = (
+        "import logging\n"
+        "from inquest import telemetry\n"
+        "telemetry.configure_logging(fmt='json', level='info')\n"
+        "from inquest.models.litellm_model import load\n"
+        "load()\n"
+        "for name in ('LiteLLM', 'LiteLLM Router', 'LiteLLM Proxy'):\n"
+        "    logging.getLogger(name).warning('an order of Ines')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+
+    assert "Ines" not in done.stdout + done.stderr
+    assert [json.loads(line)["logger"] for line in done.stderr.splitlines()] == [
+        "LiteLLM", "LiteLLM Router", "LiteLLM Proxy",
+    ]  # fmt: skip

@@ -162,7 +162,7 @@ def check(door: Door, oracle: Oracle) -> None:
     assert opened == accounts["opened"] + accounts["deferred"]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(played=steps)
 async def test_any_sequence_of_posts_adds_up_to_the_row(door: Door, played: list[tuple[object, ...]]) -> None:
     for table in EMPTIED:

@@ -339,7 +339,6 @@ kept = st.sampled_from((6, 6, 6, 6, 6, 6, 3, 1))
 
 @settings(
     max_examples=20,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

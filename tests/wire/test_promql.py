@@ -36,7 +36,7 @@ def scoped_or_skip(text: str, matchers: dict[str, str]) -> Scoped:
         raise
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(EXPRESSIONS)
 def test_what_is_written_reads_back_as_the_same_tree(text: str) -> None:
     written = scoped_or_skip(text, {}).expression
@@ -45,7 +45,7 @@ def test_what_is_written_reads_back_as_the_same_tree(text: str) -> None:
     assert scope(written, {}).expression == written
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(EXPRESSIONS, ANY_TEXT.filter(bool), ANY_TEXT)
 def test_every_selector_gets_every_mandatory_matcher_and_loses_none(text: str, tenant: str, cluster: str) -> None:
     mandatory = {"tenant": tenant, "k8s.cluster": cluster}

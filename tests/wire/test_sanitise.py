@@ -124,7 +124,7 @@ def test_a_limit_without_room_for_its_tail_is_refused() -> None:
         clean("x", limit=10)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=30)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=20))
 def test_postgres_takes_it_as_text_and_as_jsonb(
     store: psycopg.Connection[tuple[str, object]], texts: list[str]

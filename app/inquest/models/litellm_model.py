@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import os
 import time
 from dataclasses import dataclass, field
@@ -42,6 +43,10 @@ TRY_NEXT = frozenset(
 """After these the next model of the list is asked, within the same effect. An overflow or a refusal is ours."""
 
 
+OWN_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+"""The loggers to which litellm gives handlers of its own when it is imported."""
+
+
 @dataclass(frozen=True)
 class ModelAccess:
     """How the models are reached. `context_window_tokens` and `price` are needed where litellm does not know them."""
@@ -62,6 +67,9 @@ def load() -> Any:  # noqa: ANN401  # a module
     litellm.disable_aiohttp_transport = True
     litellm.drop_params = True
     litellm.num_retries = 0
+    for name in OWN_LOGGERS:
+        # Its own handlers print its texts, which quote requests; the root's handler prints their place alone.
+        logging.getLogger(name).handlers.clear()
     return litellm
 
 
