@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sentry_sdk
 from sentry_sdk.transport import Transport
+from structlog.testing import capture_logs
 from typing_extensions import override
 
 from inquest import telemetry
@@ -123,3 +124,45 @@ def test_a_host_that_has_not_set_logs_up_hears_warnings_only_and_on_stderr(capsy
         "level": "warning",
         "connector": "prometheus",
     }
+
+
+class SteppedClock:
+    """A monotonic clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_trouble_that_goes_on_is_said_when_it_begins_once_a_minute_and_when_it_is_over() -> None:
+    clock = SteppedClock()
+    trouble = telemetry.Recurring("away", over="back", clock=clock)
+    with capture_logs() as lines:
+        trouble.passed()
+        for _ in range(300):
+            trouble.happened(seen_by="sweep")
+            trouble.passed()
+            clock.now += 0.5
+        clock.now += telemetry.STEADY_S
+        trouble.passed()
+        trouble.passed()
+        trouble.happened(seen_by="lease")
+
+    said = [(line["event"], line["times"]) for line in lines]
+    assert said == [("away", 1), ("away", 120), ("away", 120), ("back", 59), ("away", 1)]
+
+
+def test_a_library_that_says_one_thing_again_and_again_is_written_once_a_minute() -> None:
+    clock = SteppedClock()
+    filtered = telemetry._Repetitions(clock)
+    written = []
+    for number in range(121):
+        for line in (1, 2):
+            record = logging.LogRecord("psycopg.pool", logging.WARNING, "pool.py", line, "no connection", (), None)
+            if filtered.filter(record):
+                written.append((number, line, record.__dict__["times"]))
+        clock.now += 1.0
+
+    assert written == [(0, 1, 1), (0, 2, 1), (60, 1, 60), (60, 2, 60), (120, 1, 60), (120, 2, 60)]

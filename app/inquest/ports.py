@@ -567,7 +567,7 @@ class Renewal(StrEnum):
 
 
 class LeaseLine(Protocol):
-    """A connection of the lease thread's own. It blocks, and belongs to one thread."""
+    """A connection of the lease thread's own. It blocks, and belongs to one thread, but for `abort`."""
 
     def renew(self, fences: Sequence[Fence], lease: timedelta) -> Mapping[Fence, Renewal]:
         """Lengthen these leases and give the answer for each; waits for no row.
@@ -580,6 +580,9 @@ class LeaseLine(Protocol):
 
         Gives their ids, as hints: a renewal tells the truth. Raises StoreUnavailable.
         """
+
+    def abort(self) -> None:
+        """Break the connection, from another thread: who waits there gets StoreUnavailable. Never raises."""
 
     def close(self) -> None:
         """Close the connection. Never raises."""

@@ -9,16 +9,19 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from typing_extensions import override
 
 from inquest.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Callable, Mapping, MutableMapping
 
 QUIET_LOGGERS = (
     "LiteLLM", "httpx", "httpx2", "httpcore", "openai", "procrastinate", "sqlalchemy", "alembic", "slack_sdk", "aiohttp",
@@ -26,6 +29,10 @@ QUIET_LOGGERS = (
 )  # fmt: skip
 """Libraries whose debug lines hold prompts, answers or URLs: never below WARNING."""
 
+REMIND_S = 60.0
+"""Of trouble that goes on, and of a library's line, one line in so long."""
+STEADY_S = 5.0
+"""Trouble that did not come for so long is over."""
 LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -48,9 +55,65 @@ def configure_logging(*, fmt: str, level: str) -> None:
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=[_drop_foreign_text, renderer]))
+    handler.addFilter(_Repetitions())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class Recurring:
+    """Trouble that comes again and again: said when it begins, then once a minute with how often, and when it is over.
+
+    For a thing of which hundreds of lines a minute would say the same. Threads may share one.
+    """
+
+    def __init__(self, event: str, *, over: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        """`event` and `over` are names of events; without `over` its end is not said."""
+        self._event = event
+        self._over = over
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._times = 0
+        self._said_at: float | None = None
+        self._last_at = 0.0
+
+    def happened(self, **fields: str) -> None:
+        """Count it, and say it when it is new or REMIND_S have passed."""
+        with self._lock:
+            self._times += 1
+            self._last_at = now = self._clock()
+            if self._said_at is not None and now - self._said_at < REMIND_S:
+                return
+            times, self._times, self._said_at = self._times, 0, now
+        log().warning(self._event, times=times, **fields)
+
+    def passed(self) -> None:
+        """Say that it is over, once, when it has not happened for STEADY_S."""
+        with self._lock:
+            if self._said_at is None or self._clock() - self._last_at < STEADY_S:
+                return
+            times, self._times, self._said_at = self._times, 0, None
+        if self._over:
+            log().info(self._over, times=times)
+
+
+class _Repetitions(logging.Filter):
+    """Lets a library's line at one place in its code through once a minute: it is said again with how often."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[str, int], tuple[float, int]] = {}
+
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether `record` is written; it then carries how many times it came since it last was."""
+        place, now = (record.pathname, record.lineno), self._clock()
+        said_at, unsaid = self._seen.get(place, (now - REMIND_S, 0))
+        is_said = now - said_at >= REMIND_S
+        self._seen[place] = (now, 0) if is_said else (said_at, unsaid + 1)
+        record.times = unsaid + 1
+        return is_said
 
 
 def _shared_processors() -> list[Any]:
@@ -71,6 +134,7 @@ def _drop_foreign_text(_logger: object, _method: str, event: MutableMapping[str,
         "logger": record.name,
         "level": record.levelname.lower(),
         "at": f"{record.filename}:{record.lineno}",
+        "times": getattr(record, "times", 1),
         "error": record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None,
     }
 

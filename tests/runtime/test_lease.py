@@ -31,6 +31,8 @@ class ScriptedLine:
         self.lost: set[str] = set()
         self.locked: set[str] = set()
         self.passed_over = 0
+        self.hangs = False
+        self.aborted = threading.Event()
         self.said: set[str] = set()
         self.down = threading.Event()
         self.connections = 0
@@ -43,6 +45,10 @@ class ScriptedLine:
         return self
 
     def renew(self, fences: Sequence[Fence], lease: timedelta) -> Mapping[Fence, Renewal]:
+        if self.hangs:
+            self.aborted.wait()
+            self.aborted.clear()
+            raise StoreUnavailable("broken")
         if self.broken is not None:
             raise self.broken
         if self.down.is_set():
@@ -63,6 +69,9 @@ class ScriptedLine:
             raise StoreUnavailable("no answer")
         heard, self.said = self.said, set()
         return frozenset(heard)
+
+    def abort(self) -> None:
+        self.aborted.set()
 
     def close(self) -> None:
         return None
@@ -242,3 +251,27 @@ async def test_an_end_of_the_thread_that_nobody_expected_is_known(line: Scripted
     with keeper.holding(guard_of(lease=SHORT), lambda: None), pytest.raises(ZeroDivisionError):
         await thread
     keeper.stop()
+
+
+async def test_a_renewal_that_is_never_answered_is_broken_off_after_a_lease(line: ScriptedLine) -> None:
+    outages: list[None] = []
+    keeper = LeaseKeeper(line.connect, SHORT, on_outage=lambda: outages.append(None))
+    thread = keeper.start()
+    line.hangs = True
+    with keeper.holding(guard_of(lease=SHORT), lambda: None):
+        await until(lambda: outages)
+        line.hangs = False
+        await until(lambda: line.renewals)
+    await keeper.end(thread)
+
+
+async def test_a_thread_that_hangs_ends_with_its_worker(line: ScriptedLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "THREAD_ENDS_S", 0.05)
+    keeper = LeaseKeeper(line.connect, LONG, on_outage=lambda: None)
+    thread = keeper.start()
+    line.hangs = True
+    with keeper.holding(guard_of(), lambda: None):
+        line.said = {"inv-1"}
+        await until(lambda: keeper._asked_at is not None)
+        await keeper.end(thread)
+    await until(thread.done)

@@ -16,7 +16,7 @@ import pytest
 
 from inquest.domain.event import TurnCommitted
 from inquest.domain.investigation import Status
-from inquest.store.embedded import start
+from inquest.store.embedded import EmbeddedPostgres, start
 from inquest.store.migrate import upgrade
 from tests.postgres import SETTINGS, NewDatabase
 from tests.runtime.toy import World
@@ -187,30 +187,82 @@ async def test_a_zombie_commits_nothing_and_works_on_afterwards(house: House) ->
 # ---- a restart of Postgres
 
 
-async def test_a_worker_lives_on_when_postgres_restarts_under_it() -> None:
+@asynccontextmanager
+async def own_server() -> AsyncIterator[tuple[Path, EmbeddedPostgres]]:
+    """Give a server that the test may stop and freeze, and the folder that it is started from."""
     base = Path(tempfile.mkdtemp(prefix="inquest-restarting-postgres-"))
     server = await asyncio.to_thread(start, base, settings=SETTINGS)
+    await asyncio.to_thread(upgrade, server.sqlalchemy_url("postgres"))
     try:
-        await asyncio.to_thread(upgrade, server.sqlalchemy_url("postgres"))
-        async with prepared(server.sqlalchemy_url("postgres"), server.conninfo) as house:
-            await house.open("inv-1")
-            await house.world.pause("commit/2")
-            worker = await house.worker(lease_s=3.0)
-            await house.reached("commit/2")
-            await asyncio.to_thread(server.stop)
-            server = await asyncio.to_thread(start, base, settings=SETTINGS)
-            await house.store.database.aclose()  # its connections are those of the old server
-            await house.world.resume("commit/2")
-            await house.ended("inv-1")
-            await house.open("inv-2")
-            await house.ended("inv-2")
-            await house.sent(2)
-            assert (house.row("inv-1")["attempt"], house.row("inv-2")["attempt"]) == (1, 1)
-            assert len(await house.world.messages()) == 2
-            assert worker.returncode is None
+        yield base, server
     finally:
-        await asyncio.to_thread(server.stop)
+        await asyncio.to_thread(start(base, settings=SETTINGS).stop)
         shutil.rmtree(base)
+
+
+async def test_a_worker_lives_on_when_postgres_restarts_under_it() -> None:
+    async with (
+        own_server() as (base, server),
+        prepared(server.sqlalchemy_url("postgres"), server.conninfo) as house,
+    ):
+        await house.open("inv-1")
+        await house.world.pause("commit/2")
+        worker = await house.worker(lease_s=3.0)
+        await house.reached("commit/2")
+        await asyncio.to_thread(server.stop)
+        await asyncio.to_thread(start, base, settings=SETTINGS)
+        await house.store.database.aclose()  # its connections are those of the old server
+        await house.world.resume("commit/2")
+        await house.ended("inv-1")
+        await house.open("inv-2")
+        await house.ended("inv-2")
+        await house.sent(2)
+        assert (house.row("inv-1")["attempt"], house.row("inv-2")["attempt"]) == (1, 1)
+        assert len(await house.world.messages()) == 2
+        assert worker.returncode is None
+
+
+def processes_of(base: Path) -> list[int]:
+    """List the server's processes: its postmaster and what that started."""
+    (pid_file,) = base.rglob("postmaster.pid")
+    postmaster = int(pid_file.read_text().split()[0])
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    return [postmaster, *map(int, children)]
+
+
+async def test_a_worker_that_is_asked_to_leave_while_the_database_is_gone_leaves() -> None:
+    async with (
+        own_server() as (_, server),
+        prepared(server.sqlalchemy_url("postgres"), server.conninfo) as house,
+    ):
+        await house.open("inv-1")
+        await house.world.pause("commit/2")
+        worker = await house.worker(grace_s=0.5)
+        await house.reached("commit/2")
+        await asyncio.to_thread(server.stop)
+        worker.terminate()
+        assert await asyncio.wait_for(worker.wait(), PATIENCE_S) == 0
+
+
+async def test_a_worker_that_is_asked_to_leave_while_the_database_hangs_leaves() -> None:
+    """Its processes are stopped, and its host acknowledges what is sent: as when a disk does not answer."""
+    async with (
+        own_server() as (base, server),
+        prepared(server.sqlalchemy_url("postgres"), server.conninfo) as house,
+    ):
+        await house.open("inv-1")
+        await house.world.pause("call/2")
+        worker = await house.worker(grace_s=0.5)
+        await house.reached("call/2")
+        frozen = processes_of(base)
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            worker.terminate()
+            assert await asyncio.wait_for(worker.wait(), PATIENCE_S) == 0
+        finally:
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
 
 
 # ---- deliveries

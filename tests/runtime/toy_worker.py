@@ -8,6 +8,7 @@ import json
 import sys
 from datetime import timedelta
 
+from inquest.runtime.supervisor import end_every_task
 from inquest.runtime.worker import run_forever
 from inquest.store.database import Database
 from inquest.store.journal import PostgresJournal
@@ -30,6 +31,7 @@ async def main(
     )
     await run_forever(worker)
     await database.aclose()
+    await end_every_task()
 
 
 if __name__ == "__main__":

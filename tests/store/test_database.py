@@ -138,3 +138,13 @@ async def test_a_lease_is_renewed_over_a_plain_connection(store: Store) -> None:
         connection.close()
         with pytest.raises(StoreUnavailable):
             renew_now(connection, [fence])
+
+
+async def test_an_answer_that_never_comes_is_the_stores_absence_and_the_database_can_be_used_after_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ANSWER_S", 0.05)
+    with pytest.raises(StoreUnavailable, match="no answer"):
+        await store.database.value("select pg_sleep(30)", {})
+    monkeypatch.undo()
+    assert await store.database.value("select 1", {}) == 1

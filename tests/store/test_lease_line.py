@@ -1,5 +1,6 @@
 """The lease thread's connection, on real Postgres."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -112,6 +113,16 @@ async def test_the_leases_of_a_worker_stay_alive_while_somebody_holds_the_row_of
         assert not any(guard.lost for guard in guards)
     keeper.stop()
     await thread
+
+
+async def test_a_wait_that_another_thread_breaks_off_is_the_stores_absence(line: PostgresLeaseLine) -> None:
+    waiting = asyncio.create_task(asyncio.to_thread(line.moved, 3_600.0))
+    while not waiting.done():
+        line.abort()
+        await asyncio.sleep(0.01)
+    with pytest.raises(StoreUnavailable):
+        await waiting
+    line.abort()
 
 
 def test_a_database_that_is_not_there_is_the_stores_absence() -> None:

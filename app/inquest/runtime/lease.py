@@ -27,6 +27,8 @@ TICK_S = 0.25
 LISTEN_S = 0.2
 """One wait for word of moved fences, at most; then renewals that are due come first."""
 RECONNECT_S = 0.5
+THREAD_ENDS_S = 1.0
+"""How long the thread may take to end, and once more after its connection was broken."""
 RENEWALS_PER_LEASE = 3
 
 
@@ -100,6 +102,8 @@ class LeaseKeeper:
         self._ticked = time.monotonic()
         self._stop = threading.Event()
         self._draining = False
+        self._line: LeaseLine | None = None
+        self._asked_at: float | None = None
 
     def start(self) -> asyncio.Future[None]:
         """Start the thread, in the running event loop. Gives what ends when the thread does.
@@ -117,6 +121,20 @@ class LeaseKeeper:
         """Let the thread end, and give its connection back. What is still held is renewed no more."""
         self._stop.set()
         self._ticking.cancel()
+
+    async def end(self, thread: asyncio.Future[None]) -> None:
+        """Stop, and wait for `thread`, whose connection is broken when it does not end by itself.
+
+        Raises what nobody expected of the thread.
+        """
+        self.stop()
+        for _ in range(2):
+            await asyncio.wait({thread}, timeout=THREAD_ENDS_S)
+            if thread.done():
+                return thread.result()
+            self._abort()
+        log().warning("lease_thread_abandoned")
+        return None
 
     @contextmanager
     def holding(self, guard: LeaseGuard, on_lost: Callable[[], object]) -> Iterator[None]:
@@ -137,8 +155,16 @@ class LeaseKeeper:
 
     async def _tick(self) -> None:
         while True:
-            self._ticked = time.monotonic()
+            self._ticked = now = time.monotonic()
+            asked_at = self._asked_at
+            if asked_at is not None and now - asked_at > self._lease.total_seconds():
+                self._abort()  # the server lives and says nothing, as when its disk hangs: no time limit of ours ends it
             await asyncio.sleep(TICK_S)
+
+    def _abort(self) -> None:
+        line = self._line
+        if line is not None:
+            line.abort()
 
     def _lose(self, guard: LeaseGuard) -> None:
         on_lost = self._held.pop(guard, None)
@@ -153,19 +179,19 @@ class LeaseKeeper:
             try:
                 self._keep()
             except StoreUnavailable:
-                log().warning("lease_connection_lost")
                 self._tell(self._on_outage)
                 self._stop.wait(RECONNECT_S)
 
     def _keep(self) -> None:
         """Renew over one connection until stopped. Raises StoreUnavailable when it breaks."""
-        line = self._connect()
+        self._line = line = self._connect()
         try:
             self._renew(line, everything=True)  # word may have gone past while nobody listened
             while not self._stopped():
                 moved = line.moved(self._listen_s)
                 self._renew(line, moved)
         finally:
+            self._line = None
             line.close()
 
     def _renew(self, line: LeaseLine, moved: frozenset[str] = frozenset(), *, everything: bool = False) -> None:
@@ -178,8 +204,11 @@ class LeaseKeeper:
         ]
         if not due:
             return
-        asked_at = time.monotonic()
-        answers = line.renew([guard.fence for guard in due], self._lease)
+        self._asked_at = asked_at = time.monotonic()
+        try:
+            answers = line.renew([guard.fence for guard in due], self._lease)
+        finally:
+            self._asked_at = None
         for guard in due:
             match answers[guard.fence]:
                 case Renewal.RENEWED:

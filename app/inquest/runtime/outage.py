@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from inquest.telemetry import Recurring
+
 
 class Outage:
     """After a lost connection, leases have expired whose owners live but could not renew them (design 10).
@@ -14,10 +16,19 @@ class Outage:
 
     def __init__(self, lease: timedelta) -> None:
         self._lease_s = lease.total_seconds()
-        self.note()
+        self._away = Recurring("database_away", over="database_answers")
+        self._begin()
 
-    def note(self) -> None:
-        """Take note that the database does not answer now."""
+    def note(self, seen_by: str) -> None:
+        """Take note that the database does not answer now; `seen_by` names who asked."""
+        self._begin()
+        self._away.happened(seen_by=seen_by)
+
+    def answered(self) -> None:
+        """Take note that the database answered everything that was asked."""
+        self._away.passed()
+
+    def _begin(self) -> None:
         self._over_at = time.monotonic() + self._lease_s
 
     @property

@@ -65,20 +65,25 @@ class Sweeper:
 
     async def sweep_once(self) -> None:
         """Take every step that is due."""
+        answered = True
         for step in self._steps:
             now = time.monotonic()
             if now - step.began >= step.every_s * 0.9:  # not a whole second later for a millisecond
                 step.began = now
-                await self._take(step)
+                answered &= await self._take(step)
+        if answered:
+            self._outage.answered()
 
-    async def _take(self, step: _Step) -> None:
+    async def _take(self, step: _Step) -> bool:
+        """Take one step; False when the database did not answer."""
         (error,) = await asyncio.gather(step.look(), return_exceptions=True)
         if isinstance(error, StoreUnavailable):
-            self._outage.note()
-            log().warning("sweep_without_database", step=step.name)
-        elif error is not None:
+            self._outage.note("sweep")
+            return False
+        if error is not None:
             log().error("sweep_failed", step=step.name, error=type(error).__name__)
             report_error(error, tags={"sweep": step.name})
+        return True
 
     async def _ring_investigations(self) -> None:
         await self._sweep.ring_investigations(take_expired=self._outage.over)

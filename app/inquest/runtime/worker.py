@@ -20,7 +20,7 @@ from inquest.ports import Claimed, Claims, Engine, Ids, LeaseLine, Sweep
 from inquest.runtime.delivery import DeliveryRunner
 from inquest.runtime.lease import LeaseGuard, LeaseKeeper
 from inquest.runtime.outage import Outage
-from inquest.runtime.supervisor import Running, keep_going
+from inquest.runtime.supervisor import Running, cancel_for_good, keep_going
 from inquest.runtime.sweep import Sweeper
 from inquest.telemetry import Metrics, bound, log, report_error
 
@@ -29,8 +29,9 @@ LET_GO_S = 5.0
 LET_GO_PATIENCE_S = 30.0
 """How long it is tried while the database is away."""
 LET_GO_AGAIN_S = 0.5
-LANES_END_S = 5.0
-"""How long the engine may take to say goodbye to a database that is away."""
+LANES_END_S = 1.0
+"""How long the engine may take to say goodbye after the drain, before it is cancelled for good. Nobody misses the
+goodbye: the rows of its jobs are deleted by a sweep."""
 
 Release = Callable[[Fence], Awaitable[None]]
 Act = Callable[[Claimed, LeaseGuard], Awaitable[None]]
@@ -78,7 +79,7 @@ class Worker:
         self._run_investigation = parts.run_investigation
         self._conclude_failed = parts.conclude_failed
         self._outage = Outage(options.lease)
-        self._keeper = LeaseKeeper(parts.connect_lease, options.lease, on_outage=self._outage.note)
+        self._keeper = LeaseKeeper(parts.connect_lease, options.lease, on_outage=partial(self._outage.note, "lease"))
         self._sweeper = Sweeper(parts.sweep, self._outage, parts.metrics)
         self._slots = asyncio.Semaphore(options.concurrency)
         self._running = Running()
@@ -103,8 +104,7 @@ class Worker:
         finally:
             stopping.cancel()
             await self._drain(lanes)
-            self._keeper.stop()
-            await renewing
+            await self._keeper.end(renewing)
         log().info("worker_stopped", owner=self.owner_id)
 
     async def _drain(self, lanes: set[asyncio.Task[Never]]) -> None:
@@ -113,8 +113,9 @@ class Worker:
         self._deliveries.drain()
         for lane in lanes:
             lane.cancel()
-        await self._running.drain(self._options.drain_grace_s)
+        await self._running.drain(self._options.drain_grace_s, cut_s=LET_GO_S)
         await asyncio.wait(lanes, timeout=LANES_END_S)
+        await cancel_for_good(lanes)
 
     # ---- bells
 
@@ -162,8 +163,7 @@ class Worker:
                 await self._claims.release(claimed.fence)
             raise
         except StoreUnavailable:
-            self._outage.note()
-            log().warning("claim_without_database")
+            self._outage.note("claim")
             return None
 
     async def _hold(self, claimed: Claimed, guard: LeaseGuard) -> None:
@@ -183,7 +183,7 @@ class Worker:
             log().info("halted")
             await self._let_go(guard)
         except StoreUnavailable:
-            self._outage.note()
+            self._outage.note("work")
             log().warning("work_without_database")
             await self._let_go_patiently(guard, self._claims.release_unanswered)
         except Exception as error:
@@ -217,15 +217,19 @@ class Worker:
         else:
             log().info("attempt_failed", not_before=not_before.isoformat())
 
-    async def _let_go(self, guard: LeaseGuard, release: Release | None = None) -> bool:
+    async def _let_go(self, guard: LeaseGuard) -> None:
+        """Release the lease, or leave it to run out when the database is away."""
+        if not await self._released(guard, self._claims.release):
+            log().warning("lease_left_to_run_out")
+
+    async def _released(self, guard: LeaseGuard, release: Release) -> bool:
         """Release the lease and ring, in one transaction; False when the database is away."""
         try:
             async with asyncio.timeout(LET_GO_S):
-                await (release or self._claims.release)(guard.fence)
+                await release(guard.fence)
         except (FenceLost, NotFound):
             return True  # it ended, waits, or has another owner
         except (StoreUnavailable, TimeoutError):
-            log().warning("lease_left_to_run_out")
             return False
         log().info("released")
         return True
@@ -233,8 +237,9 @@ class Worker:
     async def _let_go_patiently(self, guard: LeaseGuard, release: Release | None = None) -> None:
         """Release once the database is back, so that its restart costs no attempt."""
         gives_up_at = time.monotonic() + LET_GO_PATIENCE_S
-        while not await self._let_go(guard, release):
+        while not await self._released(guard, release or self._claims.release):
             if self._draining or time.monotonic() >= gives_up_at:
+                log().warning("lease_left_to_run_out")
                 return
             await asyncio.sleep(LET_GO_AGAIN_S)
 

@@ -21,6 +21,9 @@ WAIT_S = 30
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 10_000
+ANSWER_S = 40
+"""How long a caller waits for the answer to a statement. The server's own limit ends it sooner, unless the server itself
+hangs, with its disk, while its host still acknowledges what is sent."""
 DEAD_PEER_MS = 20_000
 """A peer that acknowledges nothing for this long is gone: a host that went away sends no word, and no statement
 timeout of its own ends the wait. The operator's kernel would wait for 15 minutes."""
@@ -72,7 +75,7 @@ class Database:
 
         Raises StoreUnavailable, and whatever the functions of `migrations/sql` refuse with.
         """
-        async with self._my_turn():
+        async with self._my_turn(), _answered_in_time():
             with translated():
                 async with self._engine.connect() as connection:
                     result = await connection.exec_driver_sql(statement, dict(parameters))
@@ -118,3 +121,12 @@ class Database:
             yield
         finally:
             self._turn.release()
+
+
+@asynccontextmanager
+async def _answered_in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            yield
+    except TimeoutError as error:
+        raise StoreUnavailable(f"the database gave no answer in {ANSWER_S} s") from error

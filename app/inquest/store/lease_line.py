@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -22,7 +24,10 @@ MIN_TIMEOUT_MS = 500
 
 
 class PostgresLeaseLine:
-    """`ports.LeaseLine`. It belongs to one thread; nothing here waits longer than about one lease."""
+    """`ports.LeaseLine`. It belongs to one thread; nothing here waits longer than about one lease.
+
+    But for a server that hangs on a host that lives, where no limit of ours ends the wait: then `abort` does.
+    """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -36,6 +41,11 @@ class PostgresLeaseLine:
         with _translated():
             first = {heard.payload for heard in self._connection.notifies(timeout=timeout_s, stop_after=1)}
             return frozenset(first)
+
+    def abort(self) -> None:
+        """Break the connection, from another thread. Never raises."""
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection. Never raises."""

@@ -20,7 +20,7 @@ from typing_extensions import override
 from inquest.errors import InvariantBroken
 from inquest.store.database import KEEPALIVES
 from inquest.store.url import conninfo
-from inquest.telemetry import log
+from inquest.telemetry import Recurring
 
 if TYPE_CHECKING:
     from procrastinate.connector import Notify
@@ -75,11 +75,12 @@ class ListeningConnector(PsycopgConnector):
     @override
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Listen until cancelled, over as many connections as it takes."""
+        lost = Recurring("queue_listener_lost")
         while True:
             try:
                 await super().listen_notify(on_notification, channels)
             except ConnectorException:
-                log().warning("queue_listener_lost")
+                lost.happened()
             await asyncio.sleep(RELISTEN_S)
 
 

@@ -24,6 +24,7 @@ from inquest.entrypoints.cli.listening import bound_sockets
 from inquest.entrypoints.cli.place import load_workspaces
 from inquest.entrypoints.http.protocol import BoundedHttp
 from inquest.entrypoints.http.serving import build_app, check_exposure
+from inquest.runtime.supervisor import end_every_task
 from inquest.runtime.worker import run_forever
 from inquest.settings import Settings
 from inquest.telemetry import flush_reports, log
@@ -109,6 +110,7 @@ async def _work(settings: Settings, home: Home, workspaces: Workspaces) -> None:
             await run_forever(worker)
     finally:
         await process.aclose()
+        await end_every_task()
 
 
 def _database(home: Home) -> str:
