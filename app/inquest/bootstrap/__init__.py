@@ -12,5 +12,7 @@ destinations what the section of a destination is built into: its messages
 workspace    everything of one workspace: intakes, connectors, catalogue, destinations, models, ceilings
 claiming     one claim: its door to the outside, its kits, its pipeline
 reporting    the report of a delivery's revision, and of the API
+foresight    what an investigation would ask, worked out without asking (--dry-run)
+trial        a Prometheus that nobody has connected yet: what fires there (try)
 processes    the worker and the HTTP application, assembled
 """

@@ -146,6 +146,13 @@ class LitellmModel:
                 self._clients[provider] = wrapped
         return self._clients[provider]
 
+    def hosts(self) -> tuple[str, ...]:
+        """Name the hosts that requests go to."""
+        if self.access.base_url is not None:
+            return (urlsplit(self.access.base_url).netloc,)
+        providers = [str(self._litellm.get_llm_provider(self._route(name))[1]) for name in self.access.names]
+        return tuple(dict.fromkeys(PROVIDER_HOSTS[provider] for provider in providers))
+
     def check_providers(self) -> None:
         """Raise ConfigurationError where requests would go to a host that nobody has named, or a key to two providers."""
         if self.access.base_url is not None:

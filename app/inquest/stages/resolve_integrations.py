@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Literal
 
+    from inquest.domain.episode import Episode
     from inquest.ports import Acts, Connector
     from inquest.stages.kit import Stage
 
@@ -33,18 +34,19 @@ def bind(kit: ResolveKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage i
     """Give stage 1 as a function of the state."""
 
     async def resolve_integrations(state: Investigation) -> IntegrationsResolved:
-        episode = state.episode
-        labels = {**episode.primary.alert.labels, **episode.common_labels}
-        service = resolve_service(labels, kit.catalogue)
-        return IntegrationsResolved(
-            integrations=Integrations(
-                sources=connected_sources(kit.connectors, kit.health),
-                service=service,
-                dependencies=dependency_matchers(service, kit.catalogue),
-            )
-        )
+        return IntegrationsResolved(integrations=integrations_of(state.episode, kit))
 
     return resolve_integrations
+
+
+def integrations_of(episode: Episode, kit: ResolveKit) -> Integrations:
+    """Say what is connected, and which service the alerts of `episode` are about."""
+    service = resolve_service({**episode.primary.alert.labels, **episode.common_labels}, kit.catalogue)
+    return Integrations(
+        sources=connected_sources(kit.connectors, kit.health),
+        service=service,
+        dependencies=dependency_matchers(service, kit.catalogue),
+    )
 
 
 def connected_sources(connectors: Sequence[Connector], health: Health) -> tuple[ConnectedSource, ...]:

@@ -29,6 +29,20 @@ POINTS = 1_000
 FIRING = {"alertstate": "firing"}
 
 
+NOW_QUESTIONS = (
+    "GET /api/v1/alerts",
+    "GET /api/v1/query: ALERTS{} and ALERTS_FOR_STATE{}, where that shows none",
+    "GET /api/v1/rules?type=alert",
+)
+THEN_QUESTIONS = (
+    "GET /api/v1/query: ALERTS{} and ALERTS_FOR_STATE{} at that moment",
+    "GET /api/v1/rules?type=alert",
+    "GET /api/v1/query_range: ALERTS of the alert since then, to see when it ended",
+)
+LOKI_QUESTIONS = ("GET /loki/api/v1/labels",)
+"""What is asked to find the alert, in order: what `--dry-run` says of it."""
+
+
 async def fires_now(door: Door, now: datetime) -> Standing:
     """Read what fires now: the API of alerts, and the ALERTS series where that shows none or nothing.
 

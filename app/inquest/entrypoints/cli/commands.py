@@ -27,6 +27,7 @@ Config = Annotated[
     Path | None, typer.Option("--config", help="Configuration file (else INQUEST_CONFIG, else ./inquest.yaml).")
 ]
 Attended = Annotated[bool, typer.Option("--attended", hidden=True, help="End when standard input is closed.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Ask nobody: say what would be asked, of whom, at what cost.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -95,6 +96,7 @@ def investigate(
     config: Config = None,
     intake: Annotated[str | None, typer.Option(help="Intake to take it in by (default: the only one).")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Print a line a step.")] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> int:
     """Investigate one alert and print the report: in this process, or at INQUEST_URL where that is set.
@@ -104,6 +106,10 @@ def investigate(
     """
     settings = _settings()
     raw = read_body(body)
+    if dry_run:
+        from inquest.entrypoints.cli.dry_run import foresee_investigation
+
+        return foresee_investigation(settings, config, Given(raw, shown_name(body), intake), as_json=as_json)
     if follow:
         say_now("starting", f"read {len(raw)} bytes of {shown_name(body)}", aside=as_json)
     from inquest.entrypoints.cli.investigate import investigate as do  # seconds, behind the first line

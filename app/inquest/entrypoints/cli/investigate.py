@@ -11,14 +11,13 @@ import typer
 from inquest.bootstrap.home import open_home
 from inquest.bootstrap.observing import configure_telemetry
 from inquest.bootstrap.workspace import Workspaces
-from inquest.domain.intake import IntakeConfig
 from inquest.entrypoints.cli.given import Given
 from inquest.entrypoints.cli.in_process import Asked, Outcome, investigate_here, understood
+from inquest.entrypoints.cli.intakes import chosen_intake
 from inquest.entrypoints.cli.place import load_workspaces
 from inquest.entrypoints.cli.remote import investigate_remotely
 from inquest.entrypoints.cli.store_access import quiet
 from inquest.entrypoints.cli.tell import teller
-from inquest.errors import ConfigurationError
 from inquest.settings import Settings
 from inquest.telemetry import flush_reports
 
@@ -41,18 +40,8 @@ def investigate(settings: Settings, config: Path | None, given: Given, *, follow
 
 def _understood(given: Given, workspaces: Workspaces) -> Asked:
     """Choose the intake and read the body. Raises ConfigurationError naming the option or the file."""
-    intake = _intake(given.intake, workspaces)
+    intake = chosen_intake(given.intake, (one for workspace in workspaces.values() for one in workspace.intakes))
     return understood(given, intake, workspaces[intake.workspace])
-
-
-def _intake(name: str | None, workspaces: Workspaces) -> IntakeConfig:
-    known = {one.name: one for workspace in workspaces.values() for one in workspace.intakes}
-    if name is not None and name in known:
-        return known[name]
-    if name is None and len(known) == 1:
-        return next(iter(known.values()))
-    msg = f"--intake: name one of {', '.join(sorted(known)) or '(the configuration has none)'}"
-    raise ConfigurationError(msg)
 
 
 def _print(outcome: Outcome, *, as_json: bool) -> None:

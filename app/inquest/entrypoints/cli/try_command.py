@@ -37,6 +37,9 @@ def try_out(  # noqa: PLR0913  # the options of the command, all by name
     loki_token_env: Annotated[str | None, typer.Option(metavar="VARIABLE", help="Loki: as --token-env.")] = None,
     loki_token_file: Annotated[str | None, typer.Option(metavar="FILE", help="Loki: as --token-file.")] = None,
     loki_headers_file: Annotated[str | None, typer.Option(metavar="FILE", help="Loki: as --headers-file.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask nobody: say what would be asked, of whom, at what cost.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Investigate what fires at a Prometheus now, or fired then. Nothing else is needed; nothing is changed there.
@@ -44,7 +47,8 @@ def try_out(  # noqa: PLR0913  # the options of the command, all by name
     Exits as investigate does; 0 when nothing fires.
     """
     settings = read_settings()
-    say_now("starting", f"asks what {'fires' if at is None else 'fired'} there", aside=as_json)
+    if not dry_run:
+        say_now("starting", f"asks what {'fires' if at is None else 'fired'} there", aside=as_json)
     from inquest.bootstrap.trial.access import Access
     from inquest.entrypoints.cli.trying import Trial
     from inquest.entrypoints.cli.trying import try_out as do
@@ -59,4 +63,4 @@ def try_out(  # noqa: PLR0913  # the options of the command, all by name
             kind="loki", url=loki, token_env=loki_token_env, token_file=loki_token_file,
             headers_file=loki_headers_file, ca_file=ca_file,
         )  # fmt: skip
-    return do(settings, Trial(main, logs, alert, at, keep), as_json=as_json)
+    return do(settings, Trial(main, logs, alert, at, keep), dry_run=dry_run, as_json=as_json)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from inquest.bootstrap.trial.access import Access, reach
+from inquest.bootstrap.trial.access import Access, Reached, reach
 from inquest.bootstrap.trial.choosing import Wanted, chosen
 from inquest.bootstrap.trial.door import Door
 from inquest.bootstrap.trial.found import Found
@@ -38,9 +38,14 @@ class Trial:
     keep: Path | None
 
 
-def try_out(settings: Settings, trial: Trial, *, as_json: bool) -> int:
-    """Investigate what fires there, print the report and say where it lies; the exit code says how it ended."""
+def try_out(settings: Settings, trial: Trial, *, dry_run: bool, as_json: bool) -> int:
+    """Investigate what fires there, print the report and say where it lies; the exit code says how it ended.
+
+    With `dry_run`, say what would be asked, and ask nothing.
+    """
     _alone(settings)
+    if dry_run:
+        return _foreseen(settings, trial, as_json=as_json)
     telling = teller(follow=not as_json, as_json=False)
     found = asyncio.run(_look(trial, SystemClock().now()))
     if found.group is None:
@@ -66,14 +71,26 @@ def _alone(settings: Settings) -> None:
         raise ConfigurationError(msg)
 
 
+def _foreseen(settings: Settings, trial: Trial, *, as_json: bool) -> int:
+    from inquest.entrypoints.cli.try_dry_run import foresee_trial  # seconds
+
+    wanted, at, sources = _read(trial, SystemClock().now())
+    return foresee_trial(settings, sources, wanted, at, keep=trial.keep, as_json=as_json)
+
+
+def _read(trial: Trial, now: datetime) -> tuple[Wanted | None, datetime | None, tuple[Reached, ...]]:
+    """Read the options. Raises ConfigurationError naming the one that is wrong."""
+    wanted = None if trial.alert is None else Wanted.of(trial.alert)
+    at = None if trial.at is None else moment_of(trial.at, now=now)
+    return wanted, at, tuple(reach(one) for one in (trial.prometheus, trial.loki) if one is not None)
+
+
 # ---- what fires --------------------------------------------------------------------------------------------
 
 
 async def _look(trial: Trial, now: datetime) -> Found:
     """Ask what fires. Raises ConfigurationError and SourceSilent, each with the way out."""
-    wanted = None if trial.alert is None else Wanted.of(trial.alert)
-    at = None if trial.at is None else moment_of(trial.at, now=now)
-    sources = tuple(reach(one) for one in (trial.prometheus, trial.loki) if one is not None)
+    wanted, at, sources = _read(trial, now)
     async with Door(sources[0], SystemClock()) as door:
         standing = await fires_now(door, now) if at is None else await fired_at(door, at)
         group = chosen(standing, wanted)
