@@ -2,6 +2,7 @@
 
     InquestError
     |-- ConfigurationError      the operator must change a file, a variable or a flag
+    |-- UnreadableFile          a file that an operator names is none, or too large; says which
     |-- Unauthorized            the caller's credentials do not open this door
     |-- BadBody                 bytes that cannot be read at all (broken compression or length)
     |   |-- BodyTooLarge        over the byte cap of the door
@@ -37,6 +38,10 @@ class InquestError(Exception):
 
 class ConfigurationError(InquestError):
     """Say what to change: the message names the file, the field and the way out."""
+
+
+class UnreadableFile(InquestError):
+    """Say in a few words why a file cannot be read; whoever reads it adds its field and the way out."""
 
 
 class Unauthorized(InquestError):

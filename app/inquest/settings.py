@@ -10,7 +10,9 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from inquest.errors import ConfigurationError
+from inquest import address
+from inquest.errors import ConfigurationError, UnreadableFile
+from inquest.files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +46,7 @@ class Settings(BaseSettings):
     key_file: Place | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8417, ge=0, le=65_535)
-    url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    url: Annotated[str, AfterValidator(address.checked)] | None = None
     """A running service: `investigate` posts there instead of starting everything in its own process."""
     intake_token: SecretStr | None = None
     """The bearer token of the intake at `url`."""
@@ -110,14 +112,15 @@ def secret_headers(file: str | None, field: str) -> dict[str, SecretStr]:
 
 def _read_secret(path: Path, field: str) -> str:
     try:
-        with path.open("rb") as opened:
-            raw = opened.read(MAX_SECRET_BYTES + 1)
-        value = raw.decode("utf-8").rstrip("\r\n")
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the path
-        msg = f"{field}: {path} cannot be read as text"
+        value = read_file(path, most=MAX_SECRET_BYTES).decode("utf-8").rstrip("\r\n")
+    except UnreadableFile as error:
+        msg = f"{field}: {path} cannot be read ({error}); name a file that holds the secret and nothing else"
         raise ConfigurationError(msg) from error
-    if not value or len(raw) > MAX_SECRET_BYTES:
-        msg = f"{field}: {path} is empty or larger than {MAX_SECRET_BYTES} bytes"
+    except UnicodeDecodeError as error:
+        msg = f"{field}: {path} cannot be read as text; name a file that holds the secret and nothing else"
+        raise ConfigurationError(msg) from error
+    if not value:
+        msg = f"{field}: {path} is empty"
         raise ConfigurationError(msg)
     return value
 

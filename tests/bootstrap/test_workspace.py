@@ -76,7 +76,7 @@ def test_each_missing_secret_is_told_with_its_field_and_variable_all_at_once(tmp
 
     assert refused(text, tmp_path) == [
         "workspaces.default.intakes.am.auth.bearer_env: the variable NOT_SET_1 is not set or empty",
-        f"workspaces.default.integrations.p.credential.bearer_file: {tmp_path}/none.txt cannot be read as text",
+        f"workspaces.default.integrations.p.credential.bearer_file: {tmp_path}/none.txt cannot be read (No such file or directory); name a file that holds the secret and nothing else",
         "workspaces.default.model.api_key_env: the variable NOT_SET_2 is not set or empty",
     ]
 
@@ -84,8 +84,8 @@ def test_each_missing_secret_is_told_with_its_field_and_variable_all_at_once(tmp
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"", "is empty or larger than 65536 bytes"),
-        (b"x" * 65_537, "is empty or larger than 65536 bytes"),
+        (b"", "is empty"),
+        (b"x" * 65_537, "cannot be read (larger than 65536 bytes)"),
         (b"\xff\xfe", "cannot be read as text"),
     ],
 )
@@ -201,8 +201,6 @@ def test_a_header_that_cannot_be_sent_or_is_empty_opens_no_intake(
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ({"url": "http://h:99999"}, "integrations.p.url: write http(s)://host[:port][/prefix]"),
-        ({"url": "http://h/a/../b"}, "integrations.p.url: write http(s)://host[:port][/prefix]"),
         (
             {"mandatory_matchers": {"__name__": "x"}},
             "integrations.p.mandatory_matchers: mandatory_matchers: '__name__'",

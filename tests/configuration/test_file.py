@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def test_a_small_file_takes_the_defaults_of_the_rest() -> None:
         (("bearer_env: TOKEN", "bearer: hunter2"), "f.yaml:7: workspaces.default.intakes.am.auth.bearer: a secret is never written here: use bearer_env or bearer_file"),
         (("auth: {bearer_env: TOKEN}", "group_by: [a]"), "f.yaml:5: workspaces.default.intakes.am: an intake needs auth (bearer_*, basic_*, or token_* with a header), or insecure_without_auth: true on loopback"),
         (("version: 1", "version: 2"), "f.yaml:1: version: Input should be 1"),
-        (("quiet_for: 90s", "type: alertmanager"), "f.yaml:8: the key 'type' is here twice"),
-        (("quiet_for: 90s", "quiet_for: *x"), "f.yaml:8: aliases are not taken here"),
+        (("quiet_for: 90s", "type: alertmanager"), "f.yaml:8: the key 'type' is here twice: leave one"),
+        (("quiet_for: 90s", "quiet_for: *x"), "f.yaml:8: aliases are not taken here: write the value where it is used"),
         (("version: 1", "version: ["), "f.yaml:3: expected ',' or ']', but got ':'"),
     ],
 )  # fmt: skip
@@ -94,12 +95,17 @@ def test_an_unreadable_file_is_said_with_its_path(tmp_path: Path) -> None:
         ("- a", "f.yaml:1: the file is a mapping with the keys version and workspaces"),
         ("[1, 2]: a", "f.yaml:1: a key is a word"),
         ("? {a: b}\n: c", "f.yaml:1: a key is a word"),
-        ("a: !!python/object:os.system x", "f.yaml:1: tags are not taken here"),
-        ("version: 1\na: !!int foo", "f.yaml:2: tags are not taken here"),
+        ("a: !!python/object:os.system x", "f.yaml:1: tags are not taken here: write the value without !..."),
+        ("version: 1\na: !!int foo", "f.yaml:2: tags are not taken here: write the value without !..."),
         ("version: 1\na: \x01", "f.yaml:2: a control character is not taken here"),
-        ("---\na: 1\n---\nb: 2", "f.yaml:3: but found another document"),
-        ("<<: 3", "f.yaml:1: could not determine a constructor for the tag 'tag:yaml.org,2002:merge'"),
-        ("[" * 5_000, "f.yaml: nested too deeply"),
+        ("---\na: 1\n---\nb: 2", "f.yaml:3: a second document begins: a file holds one"),
+        ("<<: 3", "f.yaml:1: << is not taken here: write the keys"),
+        ("[" * 5_000, "f.yaml:1: nested deeper than 32"),
+        ("a:\n\tb: 1", "f.yaml:2: a tab is not taken here: indent with spaces"),
+        ("a: 1\na: 2", "f.yaml:2: the key 'a' is here twice: leave one"),
+        ("a: &x [1]\nb: [*x, *x]", "f.yaml:2: aliases are not taken here: write the value where it is used"),
+        ("a:\n" + " - b\n" * 30_000, "f.yaml:29999: more than 30,000 keys and values"),
+        ("version: 1\nworkspaces: {on: {}}", 'f.yaml:2: workspaces.1: is text: put it in quotes, as in "on" or "17"'),
         ("version: 1\nworkspaces: {default: 3}", "f.yaml:2: workspaces.default: is a section: write its keys below it"),
         ("version: 1\nworkspaces: {Bad Name: {}}", "f.yaml:2: workspaces.Bad Name: a name is of lower-case letters, digits, - and _, 63 at most"),
     ],
@@ -129,9 +135,9 @@ def test_a_file_over_the_cap_or_of_another_encoding_is_refused(tmp_path: Path) -
     (tmp_path / "large.yaml").write_bytes(b"#" * 1_048_577)
     (tmp_path / "latin.yaml").write_bytes(b"version: 1 # \xe4")
 
-    with pytest.raises(ConfigurationError, match=r"large\.yaml: larger than 1048576 bytes"):
+    with pytest.raises(ConfigurationError, match=r"large\.yaml: cannot be read \(larger than 1048576 bytes\)"):
         read(tmp_path / "large.yaml")
-    with pytest.raises(ConfigurationError, match=r"latin\.yaml: byte 13 is not UTF-8"):
+    with pytest.raises(ConfigurationError, match=r"latin\.yaml:1: byte 13 is not UTF-8"):
         read(tmp_path / "latin.yaml")
 
 
@@ -173,7 +179,9 @@ def test_an_intakes_times_and_lists_are_checked(line: str, told: str) -> None:
     assert f"f.yaml:8: workspaces.default.intakes.am.{name}: {told}" in str(refused.value).splitlines()
 
 
-@pytest.mark.parametrize("url", ["http://u:hunter2@h", "h:9090", "http://h/?q=hunter2"])
+@pytest.mark.parametrize(
+    "url", ["http://u:hunter2@h", "h:9090", "http://h/?q=hunter2", "http://[::1", "http://h:99999", ""]
+)
 def test_a_source_is_named_by_a_plain_url(url: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         parse(f"{SMALL}    integrations:\n      p: {{type: prometheus, url: '{url}'}}\n", "f.yaml")
@@ -203,3 +211,44 @@ def test_a_key_that_has_no_effect_on_its_type_is_refused() -> None:
     )
     with pytest.raises(ConfigurationError, match="mandatory_matchers has no effect on a gitlab integration"):
         parse(text, "f.yaml")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_bytes(b"\xef\xbb\xbf" + SMALL.encode())
+    assert read(tmp_path / "f.yaml") == parse(SMALL, "f.yaml")
+
+
+def test_another_encoding_is_told_with_its_line_and_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_bytes(b"version: 1\n# caf\xe9\n")
+    with pytest.raises(ConfigurationError, match=r"f\.yaml:2: byte 16 is not UTF-8; save the file as UTF-8$"):
+        read(tmp_path / "f.yaml")
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(ConfigurationError, match=r"cannot be read \(.+\); give --config or INQUEST_CONFIG"):
+            read(path)
+
+
+def test_of_very_many_problems_the_first_are_told_and_the_others_counted() -> None:
+    many = "\n".join(f"unknown{number}: 1" for number in range(60))
+    with pytest.raises(ConfigurationError) as refused:
+        parse(SMALL + many, "f.yaml")
+    lines = str(refused.value).splitlines()
+    assert (len(lines), lines[-1]) == (51, "f.yaml: 10 more problems")
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("''", "a folder destination needs path"),
+        ("' '", "path: is empty: write the folder for reports"),
+        ('"a\\0b"', "path: holds a control character: write the folder for reports"),
+    ],
+)
+def test_a_folder_that_cannot_be_one_is_told(path: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse(f"{SMALL}    destinations:\n      f: {{type: folder, path: {path}}}\n", "f.yaml")
+    assert str(refused.value).startswith("f.yaml:10: workspaces.default.destinations.f")
+    assert told in str(refused.value)

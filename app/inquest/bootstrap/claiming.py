@@ -204,9 +204,20 @@ def _prompt(name: str) -> bytes:
 def load_models(workspaces: Mapping[str, Workspace]) -> dict[str, LitellmModel]:
     """Make the model of every workspace that names one. Imports litellm, which takes seconds; call it in the worker.
 
-    Raises ConfigurationError for a model whose window is not known.
+    Raises ConfigurationError, a line for each problem, where a provider, a window or a price is not known.
     """
-    return {name: create(one.model) for name, one in workspaces.items() if one.model is not None}
+    made: dict[str, LitellmModel] = {}
+    problems: list[str] = []
+    for name, one in workspaces.items():
+        if one.model is None:
+            continue
+        try:
+            made[name] = create(one.model)
+        except ConfigurationError as error:
+            problems += [f"workspaces.{name}.{line}" for line in str(error).splitlines()]
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return made
 
 
 def episode_changes(

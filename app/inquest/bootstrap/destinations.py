@@ -13,7 +13,10 @@ from inquest.destinations.folder import FolderConfig, create_folder_destination
 from inquest.destinations.gitlab import GitlabNoteConfig, create_gitlab_note_destination
 from inquest.destinations.slack import SlackConfig, create_slack_destinations
 from inquest.domain.delivery import REPLY, ROOT, message_name
+from inquest.errors import ConfigurationError, UnreadableFile
+from inquest.files import read_file
 from inquest.ports import Destination, Signer
+from inquest.wire.endpoint import MAX_CA_BYTES
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,21 @@ def _gitlab_note(outlet: Outlet) -> dict[str, Destination]:
         project=section.project,
         issue=section.issue,
         origin_projects=section.origin_projects,
-        ca_file=section.ca_file or "",
+        ca_file=_authority(section.ca_file),
     )
     return {outlet.name: create_gitlab_note_destination(outlet.name, config, link_hosts=outlet.link_hosts)}
+
+
+def _authority(ca_file: str | None) -> str:
+    """Give the path of a file of certificates, "" for none. Raises ConfigurationError where it is no file."""
+    if ca_file is None:
+        return ""
+    try:
+        read_file(Path(ca_file), most=MAX_CA_BYTES)
+    except UnreadableFile as error:
+        msg = f"ca_file {ca_file}: no certificates can be read from it ({error})"
+        raise ConfigurationError(msg) from error
+    return ca_file
 
 
 DESTINATIONS: dict[str, Callable[[Outlet], dict[str, Destination]]] = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from inquest.configuration.shape import CHANNEL_OR_NONE, PROJECT_OR_NONE, URL, URL_OR_NONE, Section
+from inquest.configuration.shape import CHANNEL_OR_NONE, PROJECT_OR_NONE, Address, AddressOrNone, Section
 
 COMMON = frozenset({"type", "allowed_link_hosts"})
 KEYS: dict[str, frozenset[str]] = {
@@ -18,17 +18,28 @@ NEEDED: dict[str, tuple[str, ...]] = {"folder": ("path",), "slack": ("channel",)
 WITH_TOKEN = frozenset({"slack", "gitlab_note"})
 
 
+def _folder(path: str) -> str:
+    """Take a path that a folder can have. Raises ValueError saying what is wrong with it."""
+    if path and not path.strip():
+        msg = "is empty: write the folder for reports, as in /var/lib/inquest/reports"
+        raise ValueError(msg)
+    if not path.isprintable():
+        msg = "holds a control character: write the folder for reports, as in /var/lib/inquest/reports"
+        raise ValueError(msg)
+    return path
+
+
 class DestinationSection(Section):
     """Where reports go."""
 
     type: Literal["folder", "slack", "gitlab_note"]
-    path: str = ""
+    path: Annotated[str, AfterValidator(_folder)] = ""
     """folder: the folder; it is made if its parent exists."""
     channel: str = Field(default="", pattern=CHANNEL_OR_NONE)
     """slack: the channel's id."""
-    api_url: str = Field(default="https://slack.com/api", pattern=URL)
+    api_url: Address = "https://slack.com/api"
     """slack: another address, for a proxy that stands before Slack."""
-    url: str = Field(default="", pattern=URL_OR_NONE)
+    url: AddressOrNone = ""
     """gitlab_note: what stands before /api/v4."""
     project: str = Field(default="", pattern=PROJECT_OR_NONE)
     issue: int | None = Field(default=None, ge=1)

@@ -11,27 +11,54 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from typing_extensions import override
 
+from inquest import address
 from inquest.configuration.sections import Configuration
 from inquest.configuration.shape import PATTERNS
-from inquest.errors import ConfigurationError
+from inquest.errors import ConfigurationError, UnreadableFile
+from inquest.files import read_file
 
 MAX_FILE_BYTES = 1_048_576
+MAX_NODES = 30_000
+"""Keys and values of a file. A thousand services have half of them; reading more takes longer than anybody waits."""
+MAX_DEPTH = 32
+MAX_PROBLEMS = 50
+"""Lines of one refusal; how many more there are is said."""
 _SECRET_WORDS = ("password", "token", "secret", "api_key", "bearer", "key")
 
 Place = tuple[str | int, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses duplicate keys, tags, and aliases (an alias bomb is 10 lines)."""
+    """A safe loader that refuses duplicate keys, tags, aliases (an alias bomb is 10 lines), and what has no end."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+        self._depth = 0
 
     @override
     def compose_node(self, parent: Any, index: Any) -> Any:
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise yaml.MarkedYAMLError(problem=f"more than {MAX_NODES:,} keys and values", problem_mark=mark)
+        if self._depth >= MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"nested deeper than {MAX_DEPTH}", problem_mark=mark)
+        self._depth += 1
+        try:
+            return self._composed(parent, index)
+        finally:
+            self._depth -= 1
+
+    def _composed(self, parent: Any, index: Any) -> Any:  # noqa: ANN401  # yaml's own
         if self.check_event(yaml.events.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases are not taken here", problem_mark=event.start_mark)
+            words = "aliases are not taken here: write the value where it is used"
+            raise yaml.MarkedYAMLError(problem=words, problem_mark=event.start_mark)
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if getattr(event, "tag", None) is not None:
-            raise yaml.MarkedYAMLError(problem="tags are not taken here", problem_mark=event.start_mark)
+            words = "tags are not taken here: write the value without !..."
+            raise yaml.MarkedYAMLError(problem=words, problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
     @override
@@ -42,7 +69,8 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, (dict, list, set)):
                 raise yaml.MarkedYAMLError(problem="a key is a word", problem_mark=key_node.start_mark)
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key!r} is here twice", problem_mark=key_node.start_mark)
+                words = f"the key {key!r} is here twice: leave one"
+                raise yaml.MarkedYAMLError(problem=words, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
@@ -50,18 +78,15 @@ class _Loader(yaml.SafeLoader):
 def read(path: Path) -> Configuration:
     """Read and check the file at `path`. Raises ConfigurationError listing every problem, a line each."""
     try:
-        with path.open("rb") as opened:
-            raw = opened.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror}); give --config or INQUEST_CONFIG a readable file"
+        raw = read_file(path, most=MAX_FILE_BYTES)
+    except UnreadableFile as error:
+        msg = f"{path}: cannot be read ({error}); give --config or INQUEST_CONFIG a readable file"
         raise ConfigurationError(msg) from error
-    if len(raw) > MAX_FILE_BYTES:
-        msg = f"{path}: larger than {MAX_FILE_BYTES} bytes"
-        raise ConfigurationError(msg)
     try:
         return parse(raw.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:
-        msg = f"{path}: byte {error.start} is not UTF-8"
+        line = raw.count(b"\n", 0, error.start) + 1
+        msg = f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8"
         raise ConfigurationError(msg) from error
 
 
@@ -75,8 +100,11 @@ def parse(text: str, name: str) -> Configuration:
         return Configuration.model_validate(loaded)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
-        told = sorted((_explain(problem, node) for problem in problems), key=lambda one: one[0])
-        raise ConfigurationError("\n".join(f"{name}:{line}: {words}" for line, words in told)) from None
+        told = sorted((_explain(problem, node) for problem in problems[:MAX_PROBLEMS]), key=lambda one: one[0])
+        lines = [f"{name}:{line}: {words}" for line, words in told]
+        if len(problems) > MAX_PROBLEMS:
+            lines.append(f"{name}: {len(problems) - MAX_PROBLEMS} more problems")
+        raise ConfigurationError("\n".join(lines)) from None
 
 
 def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
@@ -88,7 +116,8 @@ def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
         return node, loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        msg = f"{name}:{line}: {error.problem or 'this is not YAML'}"
+        problem = error.problem or "this is not YAML"
+        msg = f"{name}:{line}: {_YAML_WORDS.get(problem, problem)}"
         raise ConfigurationError(msg) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -96,9 +125,6 @@ def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
         raise ConfigurationError(msg) from error
     except ValueError as error:  # YAML's own scalars: a date such as 2026-13-45, a number of 5,000 digits
         msg = f"{name}: a value is no date or number, though it looks like one ({error}); put it in quotes"
-        raise ConfigurationError(msg) from error
-    except RecursionError as error:
-        msg = f"{name}: nested too deeply"
         raise ConfigurationError(msg) from error
     finally:
         if loader is not None:
@@ -112,6 +138,12 @@ def _explain(problem: ErrorDetails, node: yaml.Node | None) -> tuple[int, str]:
     return _line(node, place), f"{field}: {_reason(problem, place)}"
 
 
+_YAML_WORDS = {
+    "found character '\\t' that cannot start any token": "a tab is not taken here: indent with spaces",
+    "but found another document": "a second document begins: a file holds one",
+    "could not determine a constructor for the tag 'tag:yaml.org,2002:merge'": "<< is not taken here: write the keys",
+}
+"""What the YAML reader says, where it can be said better."""
 _A_LIST = "is a list: write [a, b], or a line beginning with - for each"
 _A_SECTION = "is a section: write its keys below it"
 _WORDS = {
@@ -120,6 +152,8 @@ _WORDS = {
     "frozen_set_type": _A_LIST,
     "dict_type": _A_SECTION,
     "model_type": _A_SECTION,
+    "string_type": 'is text: put it in quotes, as in "on" or "17"',
+    "string_too_short": address.WRITE_SO,
 }
 """What pydantic finds wrong, in the words of the file."""
 

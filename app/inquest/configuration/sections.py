@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from inquest.configuration.destination import DestinationSection
-from inquest.configuration.shape import MAX_DURATION, NAME, URL, URL_OR_NONE, Duration, Section
+from inquest.configuration.shape import MAX_DURATION, NAME, Address, AddressOrNone, Duration, Section
 from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
 from inquest.domain.budget import Limits
 from inquest.domain.intake import MAX_NEW_PER_HOUR
@@ -106,8 +106,8 @@ class IntegrationSection(Section):
     """A configured connection to a source of evidence."""
 
     type: Literal["prometheus", "loki", "gitlab"]
-    url: str = Field(pattern=URL)
-    external_url: str = Field(default="", pattern=URL_OR_NONE)
+    url: Address
+    external_url: AddressOrNone = ""
     """Where a human opens it; `url` when empty."""
     ca_file: str | None = None
     credential: Credential = Credential()
@@ -174,7 +174,7 @@ class ModelSection(Section):
     """The models to ask, in order; none: the analyst investigates."""
 
     names: tuple[str, ...] = ()
-    base_url: str | None = Field(default=None, pattern=URL)
+    base_url: Address | None = None
     api_key_env: str | None = None
     api_key_file: str | None = None
     context_window_tokens: int | None = Field(default=None, ge=4_000)

@@ -6,17 +6,15 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from inquest import address
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
-URL = r"^https?://[^\s@?#]+$"
-URL_OR_NONE = r"^(https?://[^\s@?#]+)?$"
 CHANNEL_OR_NONE = r"^([CG][A-Z0-9]{2,20})?$"
 PROJECT_OR_NONE = r"^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+)?$"
 PATTERNS = {
     NAME: "a name is of lower-case letters, digits, - and _, 63 at most",
-    URL: "write http(s)://host[:port][/path], without credentials or a query",
-    URL_OR_NONE: "write http(s)://host[:port][/path], without credentials or a query",
     CHANNEL_OR_NONE: "write the channel's id, as in C0123456789: Slack shows it at the end of the channel's details",
     PROJECT_OR_NONE: "write the project's full path, as in shop/operations",
 }
@@ -42,6 +40,8 @@ def parse_duration(value: object) -> timedelta:
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+Address = Annotated[str, Field(min_length=1), AfterValidator(address.checked)]
+AddressOrNone = Annotated[str, AfterValidator(address.checked)]
 
 
 class Section(BaseModel):

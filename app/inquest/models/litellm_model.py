@@ -12,7 +12,9 @@ import importlib
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -228,7 +230,7 @@ class LitellmModel:
 
 
 def create(access: ModelAccess) -> LitellmModel:
-    """Build the model. Raises ConfigurationError when no name is given, or a window or a price is unknown.
+    """Build the model. Raises ConfigurationError, a line each, for no name, an unknown provider, window or price.
 
     A model of unknown price would never reach a ceiling in dollars.
     """
@@ -239,11 +241,24 @@ def create(access: ModelAccess) -> LitellmModel:
         msg = "model.base_url: must be http:// or https://"
         raise ConfigurationError(msg)
     model = LitellmModel(access, load())
-    model.check_providers()
-    model.window_tokens()
-    for name in access.names:
-        model.check_price(name)
+    checks: list[Callable[[], object]] = [
+        model.check_providers,
+        model.window_tokens,
+        *(partial(model.check_price, name) for name in access.names),
+    ]
+    problems = [problem for check in checks if (problem := _problem(check))]
+    if problems:
+        raise ConfigurationError("\n".join(problems))
     return model
+
+
+def _problem(check: Callable[[], object]) -> str:
+    """Give what `check` refuses, "" where it refuses nothing."""
+    try:
+        check()
+    except ConfigurationError as error:
+        return str(error)
+    return ""
 
 
 def _translated(error: Exception) -> ModelError:

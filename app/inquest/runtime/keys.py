@@ -18,9 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from inquest.domain.report import Signature
-from inquest.errors import ConfigurationError
+from inquest.errors import ConfigurationError, UnreadableFile
+from inquest.files import read_file
 
 SEED_BYTES = 32
+MAX_KEY_FILE_BYTES = 1_024
 _TOO_OPEN = 0o077
 
 
@@ -68,8 +70,8 @@ def load(path: Path) -> InstallationKey:
     """Read the key at `path`: 64 hex digits. Raises ConfigurationError naming the path and the way out."""
     try:
         mode = path.stat().st_mode
-        text = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_file(path, most=MAX_KEY_FILE_BYTES).decode("ascii").strip()
+    except (OSError, UnreadableFile, UnicodeDecodeError) as error:
         msg = f"INQUEST_KEY_FILE: {path} cannot be read; make one with: openssl rand -hex 32 > {path.name}"
         raise ConfigurationError(msg) from error
     if mode & _TOO_OPEN:

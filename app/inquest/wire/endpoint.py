@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import re
 import ssl
+from pathlib import Path
 from typing import Annotated, Literal, Self, assert_never
-from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from inquest import address
 from inquest.domain.value import Value
-from inquest.errors import ConfigurationError
+from inquest.errors import ConfigurationError, UnreadableFile
+from inquest.files import read_file
 
 CONNECT_TIMEOUT_MS = 3_000
+MAX_CA_BYTES = 4 * 1024**2
+"""A bundle of every public authority has a fifth of a mebibyte."""
 MAX_CONCURRENT = 8
 """Requests of one connector at a time: as many as one investigation runs calls at once."""
 
@@ -27,8 +31,6 @@ _FRAMING = frozenset({
 TENANT_HEADERS = frozenset({"accountid", "projectid", "thanos-tenant", "x-scope-orgid"})
 """Headers that say whose data is asked for, in lower case: a name that stands in the data too, and no secret."""
 _HEADER_VALUE = re.compile(r"^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
-_HOST = re.compile(r"^[A-Za-z0-9._:-]+\Z")
-_PREFIX = re.compile(r"^(?:/[A-Za-z0-9._~-]+)*\Z")
 
 
 class Anonymous(Value):
@@ -116,26 +118,10 @@ class Endpoint(Value):
     @classmethod
     def _pinned(cls, url: str) -> str:
         """Take scheme://host[:port][/prefix] and nothing else. The refusal does not repeat the URL."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        host = parts.hostname or ""
-        prefix = parts.path.rstrip("/")
-        plain = not (parts.query or parts.fragment or "@" in parts.netloc or url != url.strip())
-        dotted = any(segment in {".", ".."} for segment in prefix.split("/"))
-        if (
-            parts.scheme not in {"http", "https"}
-            or not plain
-            or not _HOST.match(host)
-            or dotted
-            or not _PREFIX.match(prefix)
-        ):
-            msg = "write http(s)://host[:port][/prefix], without credentials, query or fragment"
-            raise ValueError(msg)
-        shown = f"[{host}]" if ":" in host else host
-        return f"{parts.scheme}://{shown}{'' if port is None else f':{port}'}{prefix}"
+        pinned = address.plain(url)
+        if pinned is None:
+            raise ValueError(address.WRITE_SO)
+        return pinned
 
     @model_validator(mode="after")
     def _sendable(self) -> Self:
@@ -164,8 +150,9 @@ def tls_context(endpoint: Endpoint) -> ssl.SSLContext:
         return httpx2.create_ssl_context(trust_env=False)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
+        read_file(Path(endpoint.ca_file), most=MAX_CA_BYTES)  # a pipe would never be read to its end
         context.load_verify_locations(cafile=endpoint.ca_file)
-    except (OSError, ssl.SSLError) as error:
+    except (UnreadableFile, OSError, ssl.SSLError) as error:
         msg = f"ca_file {endpoint.ca_file}: no certificates can be read from it"
         raise ConfigurationError(msg) from error
     return context

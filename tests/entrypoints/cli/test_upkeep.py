@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from inquest.entrypoints.cli.exits import Exit
 from inquest.store import migrate
 from tests.bootstrap.files import OPEN_INTAKE, file_of, prometheus
@@ -51,6 +54,29 @@ def test_a_missing_secret_is_told_by_its_field(cli: Cli) -> None:
 
     assert ran.code == Exit.USAGE
     assert ran.err == ("workspaces.default.intakes.am.auth.bearer_env: the variable NOT_SET is not set or empty\n")
+
+
+def test_a_model_of_unknown_window_and_price_is_refused_with_the_keys_to_set(cli: Cli) -> None:
+    unknown = {"names": ["nobody-knows-this"], "base_url": "http://127.0.0.1:9/v1"}
+    cli.write("inquest.yaml", file_of(intakes={"am": OPEN_INTAKE}, model=unknown))
+    refused = checked_apart(cli)
+
+    assert refused.returncode == Exit.USAGE
+    window, price = refused.stderr.splitlines()
+    assert window.startswith(
+        "workspaces.default.model.context_window_tokens: litellm does not know nobody-knows-this; "
+    )
+    assert price.startswith("workspaces.default.model.price: litellm does not know what nobody-knows-this costs; ")
+
+    known = unknown | {"context_window_tokens": 32_000, "price": {"input_usd": 0, "output_usd": 0}}
+    cli.write("inquest.yaml", file_of(intakes={"am": OPEN_INTAKE}, model=known))
+    assert checked_apart(cli).returncode == Exit.ANSWERED
+
+
+def checked_apart(cli: Cli) -> subprocess.CompletedProcess[str]:
+    """Check in a process of its own: litellm stays imported in the one that does it, and changes it."""
+    command = [sys.executable, "-m", "inquest", "config", "check"]
+    return subprocess.run(command, cwd=cli.folder, capture_output=True, text=True, check=False)
 
 
 def test_the_file_is_looked_for_where_it_is_usual_and_where_it_is_named(cli: Cli) -> None:

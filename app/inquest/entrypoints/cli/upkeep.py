@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from inquest.bootstrap.claiming import load_models
 from inquest.bootstrap.home import open_database
 from inquest.bootstrap.workspace import build_workspaces
 from inquest.configuration.file import read
@@ -51,6 +52,7 @@ def _built(path: Path) -> list[dict[str, str | list[str]]]:
     """Build everything that the file names, and list it by workspace. No connection is opened."""
     nobody = InstallationKey(bytes(32))
     built = build_workspaces(read(path), key=nobody, clock=SystemClock(), base=path.absolute().parent)
+    load_models(built)  # what stops a worker at its start is told here; without a model nothing is imported
     return [
         {
             "workspace": name,
