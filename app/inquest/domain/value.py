@@ -43,7 +43,11 @@ def _utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         msg = "a moment needs a time zone"
         raise ValueError(msg)
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:  # the first or last day of all, in another zone
+        msg = "a moment has a year between 1 and 9999 in UTC"
+        raise ValueError(msg) from error
 
 
 Instant = Annotated[datetime, AfterValidator(_utc)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from inquest.domain.event import GENESIS, Event, chain_digest
 from inquest.domain.value import Digest, Instant, Value
@@ -30,21 +30,30 @@ def read_chain(stored: Iterable[StoredEvent], version: int) -> tuple[Event, ...]
 
     Raises ReplayMismatch naming the first broken link.
     """
-    events: list[Event] = []
-    prev = GENESIS
-    for row in stored:
-        seq = len(events) + 1
-        if row.seq != seq:
-            raise ReplayMismatch(f"event {seq} is missing: the next one is {row.seq}")
-        if row.prev_digest != prev:
-            raise ReplayMismatch(f"event {seq} is not chained to the one before it")
-        if chain_digest(prev, row.body) != row.body_digest:
-            raise ReplayMismatch(f"event {seq} does not have its digest")
-        events.append(_parsed(row))
-        prev = row.body_digest
+    events = tuple(_linked(stored, 0, GENESIS))
     if len(events) != version:
         raise ReplayMismatch(f"event {len(events) + 1} is missing: the investigation is at version {version}")
-    return tuple(events)
+    return events
+
+
+def read_part(stored: Iterable[StoredEvent], after: int) -> tuple[Event, ...]:
+    """Check that `stored` is chained, from the event after seq `after` on, and parse it.
+
+    What it is chained to is not looked at. Raises ReplayMismatch naming the first broken link.
+    """
+    return tuple(_linked(stored, after, GENESIS if after == 0 else None))
+
+
+def _linked(stored: Iterable[StoredEvent], after: int, prev: str | None) -> Iterator[Event]:
+    for seq, row in enumerate(stored, start=after + 1):
+        if row.seq != seq:
+            raise ReplayMismatch(f"event {seq} is missing: the next one is {row.seq}")
+        if prev is not None and row.prev_digest != prev:
+            raise ReplayMismatch(f"event {seq} is not chained to the one before it")
+        if chain_digest(row.prev_digest, row.body) != row.body_digest:
+            raise ReplayMismatch(f"event {seq} does not have its digest")
+        yield _parsed(row)
+        prev = row.body_digest
 
 
 def _parsed(row: StoredEvent) -> Event:

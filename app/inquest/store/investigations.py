@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from inquest.domain.budget import Spend
 from inquest.domain.investigation import Identity, Origin, Status
 from inquest.domain.value import Instant, Value
-from inquest.errors import InvariantBroken, NotFound
+from inquest.errors import Gone, InvariantBroken, NotFound
 from inquest.store.database import Database
 from inquest.store.lease import Opening
 from inquest.store.rules import check_text
@@ -28,13 +28,17 @@ _GET = f"""
 select {_COLUMNS} from inquest.investigation where investigation_id = %(id)s and workspace = %(workspace)s
 """  # noqa: S608  # our own column names
 _LIST = f"""
-select {_COLUMNS} from inquest.investigation
+select {_COLUMNS} from inquest.investigation i
 where workspace = %(workspace)s
-  and (%(statuses)s::text[] is null or status = any (%(statuses)s::text[]))
+  and case when %(statuses)s::text[] is null then status <> 'deleting' else status = any (%(statuses)s::text[]) end
+  and (%(severity_ranks)s::int[] is null or severity_rank = any (%(severity_ranks)s::int[]))
+  and (%(alert)s::text is null or title = %(alert)s::text or exists (
+    select from inquest.alert a where a.episode_id = i.episode_id and a.name = %(alert)s::text))
   and (%(service)s::text is null or service = %(service)s::text)
   and (%(verdict)s::text is null or verdict = %(verdict)s::text)
   and (%(episode_id)s::text is null or episode_id = %(episode_id)s::text)
   and (%(since)s::timestamptz is null or created_at >= %(since)s::timestamptz)
+  and (%(until)s::timestamptz is null or created_at < %(until)s::timestamptz)
   and (%(created_at)s::timestamptz is null
     or (created_at, investigation_id) < (%(created_at)s::timestamptz, %(investigation_id)s::text))
 order by created_at desc, investigation_id desc
@@ -71,14 +75,19 @@ class InvestigationRow(Value):
 
 
 class Filters(Value):
-    """What a list is restricted to; None does not restrict."""
+    """What a list is restricted to; None does not restrict. Deleted ones are listed by their status only."""
 
     statuses: tuple[Status, ...] | None = None
+    severity_ranks: tuple[int, ...] | None = None
+    alert: str | None = None
+    """The name of an alert of its episode."""
     service: str | None = None
     verdict: str | None = None
     episode_id: str | None = None
     since: Instant | None = None
     """Opened at this moment or later."""
+    until: Instant | None = None
+    """Opened before this moment."""
 
 
 class Position(Value):
@@ -114,10 +123,12 @@ class PostgresInvestigations:
         return opened
 
     async def get(self, investigation_id: str) -> InvestigationRow:
-        """Read one. Raises NotFound, also for one of another workspace."""
+        """Read one. Raises NotFound, also for one of another workspace, and Gone for one that was deleted."""
         found = await self._database.row(_GET, {"id": investigation_id, "workspace": self._workspace})
         if found is None:
             raise NotFound(f"investigation {investigation_id}")
+        if found.status == Status.DELETING:
+            raise Gone(f"investigation {investigation_id} was deleted")
         return _row(found)
 
     async def page(self, filters: Filters, *, after: Position | None = None, limit: int = 50) -> Page:
@@ -138,7 +149,10 @@ class PostgresInvestigations:
             "service": filters.service,
             "verdict": filters.verdict,
             "episode_id": filters.episode_id,
+            "severity_ranks": None if filters.severity_ranks is None else list(filters.severity_ranks),
+            "alert": filters.alert,
             "since": filters.since,
+            "until": filters.until,
             "created_at": None if after is None else after.created_at,
             "investigation_id": None if after is None else after.investigation_id,
             "limit": limit,

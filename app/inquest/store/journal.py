@@ -72,7 +72,7 @@ class PostgresJournal:
         if not rows:
             raise NotFound(f"investigation {investigation_id}")
         version: int = rows[0].version
-        events = read_chain((_stored(row) for row in rows if row.seq is not None), version)
+        events = read_chain((stored_event(row) for row in rows if row.seq is not None), version)
         effects = tuple(EffectRow.parse(json.dumps(effect)) for effect in rows[0].effects or ())
         return Chronicle(investigation_id=investigation_id, version=version, events=events, effects=effects)
 
@@ -197,7 +197,8 @@ def _answer(row: Row[Any]) -> ReserveAnswer:
             raise InvariantBroken(f"reserve_effect answered {unknown!r}")
 
 
-def _stored(row: Row[Any]) -> StoredEvent:
+def stored_event(row: Row[Any]) -> StoredEvent:
+    """Give a row of `event` as it is read."""
     return StoredEvent(
         seq=row.seq,
         batch_id=row.batch_id,

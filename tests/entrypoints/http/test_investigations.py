@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inquest.entrypoints.http import investigations as module
-from inquest.entrypoints.http.investigations import read_cursor
+from inquest.entrypoints.http.filters import read_cursor
 from inquest.entrypoints.http.problems import BadParameter
 from tests.bootstrap.files import build
 from tests.bootstrap.installations import Installation
@@ -20,6 +20,7 @@ from tests.store.door import Door, arrival, firing, intake
 
 LIST = "/v1/investigations"
 UNKNOWN = "f" * 32
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 async def opened(rows: Door, service: str, workspace: str = "default") -> str:
@@ -86,6 +87,8 @@ def position(created_at: object = "2026-03-01T10:00:00Z", investigation_id: obje
         "", "x", "!!!", "é", base64.b64encode(b"[" * 300).decode(), base64.b64encode(b"\xff\xfe").decode(),
         base64.b64encode(b"null").decode(), position(investigation_id="a\x00b"), position(investigation_id="A" * 32),
         position(investigation_id=7), position(created_at="2026-03-01T10:00:00"), position(created_at=float("nan")),
+        position(created_at="0001-01-01T00:00:00+14:00"), position(created_at="9999-12-31T23:59:59-14:00"),
+        position(created_at=10**400), position(created_at=True),
     ],
 )  # fmt: skip
 async def test_a_cursor_that_is_none_of_ours_is_refused_by_name(cursor: str) -> None:
@@ -117,6 +120,27 @@ async def test_filters_restrict(service: Service, rows: Door) -> None:
     assert names((await service.get(LIST, service="'; drop table alert; --")).json()) == []
 
 
+async def test_a_list_is_restricted_by_severity_alert_and_both_ends_of_a_time(service: Service, rows: Door) -> None:
+    into = intake(workspace="default", group_by=("service",))
+    for number, severity in enumerate(("critical", "warning", "info")):
+        await rows.take(arrival(firing(f"Alert{number}", service=f"s{number}", severity=severity), into=into))
+        hour = NOON + timedelta(hours=number)
+        rows.rows("update investigation set created_at = %s where service = %s", hour, f"s{number}")
+    await rows.take(arrival(firing("Joined", service="s0", severity="info"), into=into))
+
+    async def seen(query: str) -> list[str]:
+        return names((await service.get(f"{LIST}?{query}")).json())
+
+    one, two = ((NOON + timedelta(hours=hour)).isoformat().replace("+", "%2B") for hour in (1, 2))
+    assert await seen("severity=critical") == ["s0"]
+    assert await seen("severity=critical&severity=info&status=queued") == ["s2", "s0"]
+    assert await seen("alert=Alert1") == ["s1"]
+    assert await seen("alert=Joined") == ["s0"]
+    assert await seen("alert=Nobody") == []
+    assert await seen(f"since={one}&until={two}") == ["s1"]
+    assert await seen(f"until={one}&alert=Alert0") == ["s0"]
+
+
 async def test_since_is_a_moment_whatever_zone_it_is_written_in(service: Service, rows: Door) -> None:
     for number in range(2):
         await opened(rows, f"s{number}")
@@ -130,11 +154,24 @@ async def test_since_is_a_moment_whatever_zone_it_is_written_in(service: Service
 
 
 BAD = {
-    "since": ["2026-02-01T10:00:00", "2026-02-01", "yesterday", "nan", "inf", "9" * 40, "2026-03-01T10:00:00 01:00"],
+    "since": [
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "2026-02-01T10:00:00",
+        "2026-02-01",
+        "yesterday",
+        "nan",
+        "inf",
+        "9" * 40,
+        "2026-03-01T10:00:00 01:00",
+    ],
+    "until": ["2026-02-01T10:00:00", "yesterday", "0001-01-01T00:00:00+14:00"],
     "status": ["done", "", "\x00"],
+    "severity": ["page", "4", "", "\x00"],
+    "alert": ["a\x00b", "x" * 257],
     "verdict": ["guilty", "\x00"],
     "service": ["a\x00b", "x" * 257],
-    "limit": ["0", "201", "nan", "1e400", "-1", "x", "9" * 400],
+    "limit": ["0", "201", "nan", "1e400", "1e9", "-1", "x", "9" * 400],
     "workspace": ["x" * 64],
 }
 

@@ -22,6 +22,7 @@ from inquest.entrypoints.cli.children import Child, stop_all
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.listening import bound_sockets
 from inquest.entrypoints.cli.place import load_workspaces
+from inquest.entrypoints.http.app import end_streams
 from inquest.entrypoints.http.protocol import BoundedHttp
 from inquest.entrypoints.http.serving import build_app, check_exposure
 from inquest.runtime.supervisor import end_every_task
@@ -61,6 +62,12 @@ async def _serve(settings: Settings, home: Home, workspaces: Workspaces, sockets
 
 class Server(uvicorn.Server):
     """uvicorn, but for its way of ending: a signal stops the server, and the process goes on to close what it opened."""
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; what streams has no end to wait for."""
+        end_streams(self.config.app)
+        await super().shutdown(sockets)
 
     @override
     @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fastapi import Request
 from fastapi.security.utils import get_authorization_scheme_param
@@ -22,7 +23,8 @@ def operator_only(token: SecretStr | None) -> Callable[[Request], None]:
 
     Without a token no credential is asked: `check_bind` has made sure that only this machine can connect.
     A name that is not this machine's is then refused: a page in a browser here may have pointed its own
-    name at loopback (DNS rebinding), and would read every report.
+    name at loopback (DNS rebinding), and would read every report. So is what a page from elsewhere sends
+    here by our own name: it cannot read the answer, and does not need to, in order to delete.
     """
 
     def with_token(request: Request) -> None:
@@ -36,6 +38,10 @@ def operator_only(token: SecretStr | None) -> Callable[[Request], None]:
     def on_this_machine(request: Request) -> None:
         if not is_loopback(request.url.hostname or ""):
             msg = "without an operator token this route answers at localhost only, by that name"
+            raise Unauthorized(msg)
+        origin = request.headers.get("origin")
+        if origin is not None and not is_loopback(_host_of(origin)):
+            msg = "without an operator token this route takes nothing that a page from elsewhere sends"
             raise Unauthorized(msg)
 
     return on_this_machine if token is None else with_token
@@ -60,6 +66,14 @@ def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, .
             "anybody (insecure_without_auth); give it auth, or bind 127.0.0.1"
         )
         raise ConfigurationError(msg)
+
+
+def _host_of(origin: str) -> str:
+    """Give the host of an Origin header, "" where it has none, as in "null"."""
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

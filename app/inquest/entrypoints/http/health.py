@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
 
+from inquest.entrypoints.http import examples
+
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_METRICS = {
+    "content": {METRICS_TYPE: {"schema": {"type": "string"}, "example": 'inquest_queued{workspace="default"} 0.0\n'}}
+}
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,15 @@ def health_router(health: Health, *, operator: Callable[..., None]) -> APIRouter
     router = APIRouter(tags=["health"])
 
     @router.head("/healthz", include_in_schema=False)
-    @router.get("/healthz", summary="The process answers", responses=_example({"status": "ok"}))
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok"}
+    @router.get("/healthz", summary="The process answers", responses=examples.ALIVE)
+    async def healthz() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
 
     @router.head("/readyz", include_in_schema=False)
     @router.get(
         "/readyz",
         summary="An alert could be accepted now",
-        responses={**_example({"status": "ready"}), 503: {"description": "It could not; `missing` says why"}},
+        responses=examples.READY,
     )
     async def readyz() -> JSONResponse:
         missing = await health.missing()
@@ -49,13 +55,9 @@ def health_router(health: Health, *, operator: Callable[..., None]) -> APIRouter
         summary="Metrics in Prometheus's text format",
         dependencies=[Depends(operator)],
         response_class=Response,
-        responses={200: {"content": {METRICS_TYPE: {"example": 'inquest_queued{workspace="default"} 0.0\n'}}}},
+        responses={**examples.OPERATOR, 200: _METRICS},
     )
     async def metrics_text() -> Response:
         return Response(await health.exposition(), media_type=METRICS_TYPE)
 
     return router
-
-
-def _example(body: dict[str, str]) -> dict[int | str, dict[str, object]]:
-    return {200: {"content": {"application/json": {"example": body}}}}

@@ -13,11 +13,15 @@ from starlette.exceptions import HTTPException
 from inquest.errors import (
     BadBody,
     BodyTooLarge,
+    Gone,
     InquestError,
     NotFound,
+    ReplayMismatch,
+    RoleMissing,
     StoreUnavailable,
     Unauthorized,
     UnknownEncoding,
+    WrongStatus,
 )
 from inquest.telemetry import log, report_error
 
@@ -32,11 +36,18 @@ STATUS: tuple[tuple[type[InquestError], int, str], ...] = (
     (BodyTooLarge, 413, "too_large"),
     (UnknownEncoding, 415, "unknown_encoding"),
     (BadBody, 400, "unreadable"),
+    (Gone, 410, "deleted"),
     (NotFound, 404, "not_found"),
+    (WrongStatus, 409, "wrong_status"),
+    (RoleMissing, 501, "cannot_delete"),
+    (ReplayMismatch, 500, "broken_journal"),
     (StoreUnavailable, 503, "unavailable"),
 )
 """The first row whose class fits decides. 429 is not among them: senders of alerts drop on it."""
 NOTHING_HERE = "no such thing here"
+DELETED = "it was deleted"
+OURS: dict[type[InquestError], str] = {NotFound: NOTHING_HERE, Gone: DELETED}
+"""What is said in place of an error's own words."""
 INTERNAL = "something in Inquest is broken; it has been reported where reports are on"
 
 
@@ -70,7 +81,7 @@ def add_handlers(app: FastAPI) -> None:
     async def ours(_: Request, error: Exception) -> JSONResponse:
         for kind, status, code in STATUS:
             if isinstance(error, kind):
-                return answer(status, code, NOTHING_HERE if kind is NotFound else str(error))
+                return answer(status, code, OURS.get(kind, str(error)))
         return unexpected(error)
 
     async def refused(_: Request, error: Exception) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with two bounds that it lacks: how large a head may be, and how long it may take."""
+"""HTTP/1.1 as uvicorn speaks it, with bounds that it lacks: how large a head may be, how long it may take, and an answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ MAX_HEAD_BYTES = 65_536
 """Request line and headers; httptools itself takes any number. One that comes in one read may have 256 KiB."""
 HEAD_TIMEOUT_S = 20.0
 """For a whole head, from the connection or from its first byte; between requests the keep-alive time holds."""
+STALL_S = 60.0
+"""A client that takes nothing of an answer for this long is gone, or does not mean to read it."""
 
 _BODY = json.dumps({"error": {"code": "head_too_large", "message": f"the head is over {MAX_HEAD_BYTES} bytes"}})
 _TOO_LARGE = (
@@ -29,6 +31,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._late: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -38,7 +41,18 @@ class BoundedHttp(HttpToolsProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_here()
+        self._is_read()
         super().connection_lost(exc)
+
+    @override
+    def pause_writing(self) -> None:
+        self._stalled = self.loop.call_later(STALL_S, self.transport.abort)
+        super().pause_writing()
+
+    @override
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -69,3 +83,8 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _is_read(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from fastapi import FastAPI
@@ -10,20 +9,21 @@ from fastapi import FastAPI
 from inquest.bootstrap.observing import RELEASE
 from inquest.bootstrap.processes import Process
 from inquest.bootstrap.workspace import Workspaces
-from inquest.domain.event import Event
 from inquest.domain.intake import IntakeConfig, NoAuth
 from inquest.entrypoints.http.access import check_bind
 from inquest.entrypoints.http.alerts import Door
 from inquest.entrypoints.http.app import HttpParts, create_app
 from inquest.entrypoints.http.health import Health
-from inquest.entrypoints.http.investigations import Reader
+from inquest.entrypoints.http.readers import Reader
 from inquest.entrypoints.http.standing import Probe, StandingMetrics
+from inquest.entrypoints.http.streams import Streams
 from inquest.runtime.clock import RandomIds
 from inquest.settings import Settings, operator_token
 from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
+from inquest.store.actions import PostgresActions
+from inquest.store.event_pages import PostgresEvents, PostgresVersions
 from inquest.store.investigations import PostgresInvestigations
-from inquest.store.journal import PostgresJournal
 
 
 def check_exposure(settings: Settings, workspaces: Workspaces) -> None:
@@ -50,11 +50,14 @@ def build_app(process: Process) -> FastAPI:
             readers={
                 name: Reader(
                     investigations=PostgresInvestigations(database, name),
+                    events=PostgresEvents(database, name),
+                    actions=PostgresActions(database, name),
                     report=partial(process.reporting.form, name),
-                    events=partial(_events, PostgresJournal(database, name)),
+                    ceilings=workspace.ceilings,
                 )
-                for name in process.workspaces
+                for name, workspace in process.workspaces.items()
             },
+            streams=Streams(PostgresVersions(database).of),
             health=Health(
                 missing=Probe(database).missing,
                 exposition=StandingMetrics(database, process.metrics, process.workspaces).exposition,
@@ -67,7 +70,3 @@ def build_app(process: Process) -> FastAPI:
 
 def _intakes(workspaces: Workspaces) -> dict[str, IntakeConfig]:
     return {one.name: one for workspace in workspaces.values() for one in workspace.intakes}
-
-
-async def _events(journal: PostgresJournal, investigation_id: str, after: int) -> Sequence[Event]:
-    return (await journal.load(investigation_id)).events[after:]
