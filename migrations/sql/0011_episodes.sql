@@ -5,7 +5,8 @@ create function plan_for_episode(p_episode_id text, p_kind text, p_now timestamp
 language plpgsql as $$
 -- Plan a `members` or `resolved` revision for every target of the episode's investigations. A revision is
 -- rendered when its sender claims it, so one that is still planned shows the members of then: another
--- `members` beside it would say nothing, and `members` comes at most once a minute.
+-- `members` beside it would say nothing, and `members` comes at most once a minute. But one that a sender has claimed
+-- may have been rendered already, before this.
 declare
   v_targets text[];
   v_target record;
@@ -19,11 +20,12 @@ begin
     cross join lateral (
       select target_id from delivery_target where investigation_id = i.investigation_id offset 0) t);
   for v_target in
-    select target_id from delivery_target where target_id = any (v_targets) order by target_id for no key update
+    select target_id, owner_id from delivery_target where target_id = any (v_targets)
+    order by target_id for no key update
   loop
     select kind, state into v_newest from delivery where target_id = v_target.target_id
       order by revision desc limit 1;
-    continue when v_newest.state = 'planned' and (v_newest.kind = p_kind or p_kind = 'members' and v_newest.kind <> 'resolved');
+    continue when v_newest.state = 'planned' and v_target.owner_id is null and (v_newest.kind = p_kind or p_kind = 'members' and v_newest.kind <> 'resolved');
     v_not_before := null;
     if p_kind = 'members' then
       select max(coalesce(not_before, planned_at)) + interval '1 minute' into v_not_before

@@ -13,6 +13,8 @@ from inquest.destinations.shared.bundle import evidence_that_fits
 from inquest.domain.delivery import DeliveryClaimed, DeliveryFence, RevisionKind
 from inquest.store import alerts
 from inquest.store.content import PostgresContent
+from inquest.store.lease import ClaimLimits
+from inquest.store.sweep import SET_ASIDE, PostgresSweep
 from tests.incident import incident_shelf
 from tests.postgres import NewDatabase
 from tests.reports import whole_report
@@ -97,3 +99,30 @@ async def test_the_trouble_was_over_when_its_sender_says_so_but_no_later_than_it
     assert told is not None
     assert (told == end.ends_at) is (until is None)
     assert told <= datetime.now(UTC) + timedelta(minutes=1)
+
+
+async def test_a_member_that_joins_after_the_last_look_of_the_run_is_in_its_report(door: Door) -> None:
+    """The journal does not know it; the report is rendered when its sender has claimed it, from the episode of then."""
+    opened = (await door.take(arrival(firing(pod="a")))).investigations[0].investigation_id
+    door.rows("update investigation set status = 'running'")
+    assert await door.post(firing(pod="b")) == {"joined": 1}
+    door.end_investigation()
+
+    built = await Reporting(database=door.database).build(members_revision(opened).but(kind=RevisionKind.REPORT))
+
+    assert [member.alert.labels["pod"] for member in built.report.episode.members] == ["a", "b"]
+
+
+@pytest.mark.parametrize("recorded", [0, 3])
+async def test_one_that_was_set_aside_has_a_report_that_says_why(door: Door, recorded: int) -> None:
+    """Of its journal nothing is there, or the row knows of three events that are not."""
+    opened = (await door.take(arrival(firing()))).investigations[0].investigation_id
+    door.rows("update investigation set version = %s, attempt = 99, stage_error = true, status = 'queued'", recorded)
+    sweep = PostgresSweep(door.database, ClaimLimits())
+    assert await sweep.set_aside_broken(take_expired=True) == 1
+    failed = members_revision(opened).but(kind=RevisionKind.FAILED, note=SET_ASIDE.reason)
+
+    report = (await Reporting(database=door.database).build(failed)).report
+
+    assert (report.kind, report.note) == ("failed", SET_ASIDE.reason)
+    assert await Reporting(database=door.database).form("acme", opened, "md")

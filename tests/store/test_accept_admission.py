@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from inquest.domain.alert import SEVERITY_RANKS, Alert
+from inquest.domain.delivery import Sent
 from inquest.domain.intake import DailyCeilings
+from inquest.store.deliveries import PostgresDeliveries
 from tests.store.door import Door, arrival, counts, firing, intake, resolved
 
 MINUTE = timedelta(minutes=1)
@@ -181,6 +185,25 @@ async def test_a_member_that_joins_is_shown_by_the_revision_that_is_still_unsent
     await door.post(firing(), into=SLACK)
     await door.post(firing(pod="b"), into=SLACK)
     assert planned(door) == [("received", "planned")]
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "succeeded"])
+async def test_a_member_that_comes_while_a_revision_is_being_rendered_has_a_revision_of_its_own(
+    door: Door, status: str
+) -> None:
+    """The sender has read the episode; that it has not yet reserved what it will send helps the member nothing."""
+    await door.post(firing(), into=SLACK)
+    door.rows("update investigation set status = %s", status)
+    sending = PostgresDeliveries(door.database)
+    claimed = await sending.claim("sender", door.column("select target_id from delivery_target")[0], lease=HOUR)
+    assert claimed is not None
+
+    await door.post(firing(pod="b"), into=SLACK)
+    await sending.reserve(claimed, b"rendered without it", send_for=HOUR)
+    await sending.end(claimed, Sent(reference="ref"))
+
+    assert planned(door) == [("received", "sent"), ("members", "planned")]
+    assert await sending.claim("sender", claimed.fence.target_id, lease=HOUR) is not None
 
 
 async def test_members_are_revised_at_most_once_a_minute(door: Door) -> None:
