@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Literal
 
 from pydantic import SecretStr, ValidationError
 
+from inquest import address
 from inquest.bootstrap.credentials import credential
 from inquest.bootstrap.paths import at
 from inquest.configuration.sections import Credential as CredentialSection
 from inquest.configuration.sections import IntegrationSection
-from inquest.configuration.shape import PATTERNS, URL
 from inquest.errors import ConfigurationError
 from inquest.settings import secret, secret_headers
 from inquest.wire.endpoint import Credential, Endpoint
@@ -64,8 +63,8 @@ class Reached:
 
 def reach(access: Access) -> Reached:
     """Read the secrets that `access` names, and check its URL. Raises ConfigurationError naming the option."""
-    if not re.match(URL, access.url):
-        msg = f"{access.option}: {PATTERNS[URL]}"
+    if address.plain(access.url) is None:
+        msg = f"{access.option}: {address.WRITE_SO}"
         raise ConfigurationError(msg)
     headers = _secrets(access)
     section = _section(access)
