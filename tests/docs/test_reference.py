@@ -18,6 +18,7 @@ from inquest.models.failures import MESSAGES as MODEL_MESSAGES
 from inquest.models.litellm_model import TRY_NEXT
 from inquest.runtime.attempts import RETRYABLE
 from inquest.settings import Settings
+from inquest.stages.comparison import Comparison
 from inquest.telemetry import Metrics, create_metrics
 from tests.docs.pages import ROOT, code, table
 
@@ -146,3 +147,8 @@ def test_every_constant_of_the_loop_is_listed() -> None:
     """design 9: the constants of the loop stand in one module; the page has all of them."""
     listed = {name.rsplit(".", 1)[1] for row in table(LIMITS, LIMIT_SECTIONS[0]) for name in code(row[0])[:1]}
     assert {name for name in vars(budget) if name.isupper()} <= listed
+
+
+def test_every_field_of_a_comparison_is_listed() -> None:
+    listed = {name for row in table("docs/reference/command-line.md", "The JSON of compare") for name in code(row[0])}
+    assert listed == set(Comparison.model_fields)

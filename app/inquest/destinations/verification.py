@@ -111,6 +111,13 @@ def verify_file(path: Path, *, key: str | None = None) -> VerifyResult:
 _ALONE = "the file was checked alone: only a whole folder shows that nothing is missing or changed"
 
 
+def sheet_at(path: Path) -> Sheet | None:
+    """Read the report of a revision folder, an investigation's folder (its latest revision), or a report.json."""
+    folder = _newest(path) if path.is_dir() and not path.is_symlink() else path.parent
+    raw = None if isinstance(folder, str) else _read_file(folder / "report.json")
+    return read_sheet(raw) if isinstance(raw, bytes) else None
+
+
 class _Read(Value):
     """The files of a folder by name, and what is in it that should not be."""
 

@@ -207,3 +207,20 @@ def export(
     from inquest.entrypoints.cli.exporting import export as do
 
     return do(_settings(), investigation, output, postmortem=postmortem, force=force, as_json=as_json)
+
+
+@app.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="Id of an investigation, report folder, report.json, or bundle.")],
+    b: Annotated[str, typer.Argument(help="Another one, of any of these kinds.")],
+    *,
+    as_json: AsJson = False,
+) -> int:
+    """Show two investigations side by side: what they agree on, and what only one of them has.
+
+    Exits 0: the same conclusion (verdict, category, affected object). 1: another one. 2: one of them does not
+    verify, or is not there. 3: usage.
+    """
+    from inquest.entrypoints.cli.comparing import compare as do
+
+    return do(_settings, a, b, as_json=as_json)
