@@ -21,12 +21,15 @@ def test_a_line_whose_template_was_there_before_is_not_new() -> None:
 
 def test_a_new_template_is_told_with_its_count_and_first_line() -> None:
     before = lines(*("GET /cart 200" for _ in range(10)))
-    during = lines("GET /cart 200", *(f"timeout acquiring connection from pool after {n} ms" for n in (5000, 5001)))
+    during = lines(
+        "GET /cart 200", *(f"timeout acquiring connection from pool after {n} ms" for n in (5000, 5001, 5002))
+    )
 
     (novel,) = novel_templates(during, before)
 
-    assert (novel.incident, novel.baseline, novel.line_index, novel.first_ms) == (2, 0, 1, 1_000)
+    assert (novel.incident, novel.baseline, novel.line_index, novel.first_ms) == (3, 0, 1, 1_000)
     assert novel.template == "timeout acquiring connection from pool after <number> ms"
+    assert novel_templates(during[:-1], before) == ()
 
 
 def test_a_known_template_is_told_when_it_is_much_more_frequent() -> None:

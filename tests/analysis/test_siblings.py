@@ -5,7 +5,7 @@ from __future__ import annotations
 import promql_parser
 import pytest
 
-from inquest.analysis.siblings import MAX_SIBLINGS, Role, limited_by, role_of, siblings
+from inquest.analysis.siblings import MAX_SIBLINGS, Role, limited_by, rate_window_ms, role_of, siblings
 
 CHECKOUT = {"namespace": "shop", "service": "checkout"}
 
@@ -27,11 +27,21 @@ def series(metric: str, **labels: str) -> dict[str, str]:
         ("kube_pod_container_status_restarts_total", Role.RESTARTS),
         ("kafka_consumer_lag", Role.SATURATION),
         ("hikaricp_connections_acquire_seconds_max", Role.LATENCY),
+        ("grpc_server_handled_total", Role.TRAFFIC),
+        ("rate_limit_hits_total", Role.OTHER),
         ("build_number", Role.OTHER),
     ],
 )
 def test_a_metric_tells_by_the_words_of_its_name(metric: str, role: Role) -> None:
     assert role_of(metric) is role
+
+
+@pytest.mark.parametrize(("scrape_s", "over"), [(1, "2m"), (30, "2m"), (31, "3m"), (60, "4m"), (120, "8m")])
+def test_a_rate_is_taken_over_four_scrapes_of_a_slow_source(scrape_s: int, over: str) -> None:
+    (found,) = siblings([series("jobs_total")], CHECKOUT, scrape_ms=scrape_s * 1_000)
+
+    assert f"[{over}]" in found.expression
+    assert rate_window_ms(found.expression) == int(over[:-1]) * 60_000
 
 
 def test_every_expression_is_promql_about_the_service_alone() -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from inquest.analysis.novelty import MIN_NOVEL_LINES
 from inquest.domain.budget import Spend
 from inquest.domain.diagnosis import Diagnosis, Verdict
 from inquest.domain.hypothesis import Hypothesis, Ledger, LedgerEntry
@@ -205,10 +206,13 @@ def test_a_deployment_alone_is_not_blamed() -> None:
     assert found.non_validated_claims == ()
 
 
-def test_new_error_lines_make_a_deployment_the_cause() -> None:
+@pytest.mark.parametrize(
+    ("lines", "verdict"), [(MIN_NOVEL_LINES, Verdict.CAUSE_FOUND), (MIN_NOVEL_LINES - 1, Verdict.CONTRIBUTING_ONLY)]
+)
+def test_new_error_lines_make_a_deployment_the_cause_and_a_stray_one_does_not(lines: int, verdict: Verdict) -> None:
     case = deployed(broken())
     case.shelf.add(
-        logs((at(-9), "panic: nil pointer in cart"), service="checkout"),
+        logs(*[(at(-9), "panic: nil pointer in cart")] * lines, service="checkout"),
         source="loki",
         tool="loki_query",
         expression="{}",
@@ -216,7 +220,7 @@ def test_new_error_lines_make_a_deployment_the_cause() -> None:
 
     found = diagnose(case)
 
-    assert (found.verdict, found.downgraded, found.non_validated_claims) == (Verdict.CAUSE_FOUND, "", ())
+    assert (found.verdict, found.downgraded, found.non_validated_claims) == (verdict, "", ())
 
 
 def test_without_anything_but_the_signal_it_is_inconclusive_and_names_what_is_missing() -> None:

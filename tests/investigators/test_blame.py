@@ -14,12 +14,13 @@ from inquest.domain.hypothesis import Hypothesis
 from inquest.domain.observation import Signal
 from inquest.domain.signals import ChangeRecord, SeriesNames
 from inquest.domain.tool import ToolSpec
+from inquest.domain.value import epoch_ms
 from inquest.domain.window import Window
 from inquest.investigators.analyst.appraisal import appraise
 from inquest.investigators.analyst.judging import Judged, judge
 from inquest.investigators.analyst.playbook import next_calls
 from inquest.ports import LoopView
-from tests.builders import at, changes, deployment, logs, matrix, series
+from tests.builders import Shelf, at, changes, deployment, logs, matrix, series
 from tests.investigators.test_analyst import LIMIT, RANGE, USED, Case, broken, diagnose
 
 THEIRS = '{service="payments"}'
@@ -29,6 +30,8 @@ FAILED = 'sum(rate(http_requests_total{service="payments", status=~"5.."}[2m]))'
 REQUESTS = 'sum(rate(http_requests_total{service="checkout"}[2m]))'
 COUNT = 'sum(count_over_time({service="checkout"}[60s]))'
 USUAL, SLOW = [0.3, 0.31, 0.29] * 20, 1.5
+CPU = 'sum(rate(process_cpu_seconds_total{service="checkout"}[2m]))'
+RAN_OUT = "resource.connection_pool_exhausted"
 CALM_MINUTES = SETTLED_MS // 60_000
 """Errors rise at T0 - 10 min (`broken`), and so does what is given from minute 30 of 60 on."""
 
@@ -107,6 +110,22 @@ class Calling(Case):
         return self
 
 
+class AboutCpu(Calling):
+    """The same, of an alert that measures the service's CPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shelf, self.exchanges = Shelf(), []
+
+    @property
+    @override
+    def view(self) -> LoopView:
+        seen = super().view
+        assert seen.investigation.facts is not None
+        facts = seen.investigation.facts.but(expression=f"{CPU} > 4")
+        return seen.but(investigation=seen.investigation.but(facts=facts))
+
+
 def whole(found: Diagnosis) -> tuple[Verdict, str, str]:
     assert (found.downgraded, found.non_validated_claims) == ("", ())
     return found.verdict, found.root_cause_category, found.affected_object
@@ -148,7 +167,7 @@ def test_a_deployment_of_what_it_calls_long_before_that_was_slow_or_after_it_is_
 
 
 def test_its_own_deployment_is_blamed_where_what_it_calls_stayed_as_it_was() -> None:
-    found = diagnose(Calling().pool().latency(0.3).deployed("payments", 4).deployed("checkout", 35))
+    found = diagnose(Calling().pool().latency(0.3).deployed("payments", 4).deployed("checkout", 9))
 
     assert whole(found) == OWN
     assert [(one.hypothesis, one.reason) for one in found.ruled_out] == [
@@ -175,6 +194,60 @@ def test_what_it_calls_may_become_slow_by_itself() -> None:
 @pytest.mark.parametrize("minutes", [CALM_MINUTES + 3, 35])
 def test_its_own_deployment_long_before_gives_way_to_what_it_calls(minutes: float) -> None:
     assert whole(diagnose(Calling().pool().latency(SLOW).deployed("checkout", minutes))) == SLOW_BY_ITSELF
+
+
+@pytest.mark.parametrize(("minutes", "verdict"), [(CALM_MINUTES - 3, "change.deployment"), (CALM_MINUTES + 3, RAN_OUT)])
+def test_without_anything_else_a_deployment_is_blamed_only_where_no_long_calm_followed(
+    minutes: int, verdict: str
+) -> None:
+    """The order of time alone connects nothing: the pool may have filled for any reason."""
+    found = diagnose(Calling().pool().deployed("checkout", minutes))
+
+    assert whole(found)[1] == verdict
+    asks = [one for one in found.next_checks if "deployment of checkout" in one]
+    assert bool(asks) is (verdict == RAN_OUT)
+
+
+def test_a_deployment_that_is_still_going_on_is_followed_by_no_calm() -> None:
+    record = {"finished": epoch_ms(at(-13))}
+
+    assert whole(diagnose(Calling().pool().deployed("checkout", 25, **record))) == OWN
+
+
+def test_where_deployments_come_so_often_that_one_is_always_near_none_is_blamed() -> None:
+    case = Calling().pool()
+    records = [
+        deployment(f"shop/checkout deployment {n}", at(-14 - 10 * n)).but(title=f"Release {n}") for n in range(10)
+    ]
+    often, once = diagnose(case.changed(*records)), diagnose(Calling().pool().changed(records[0]))
+
+    assert (whole(often)[1], whole(once)[1]) == (RAN_OUT, "change.deployment")
+
+
+@pytest.mark.parametrize(
+    ("environment", "category"),
+    [("production", "change.deployment"), ("", "change.deployment"), ("staging", RAN_OUT), ("review/7-x", RAN_OUT)],
+)
+def test_a_deployment_to_another_environment_is_not_blamed(environment: str, category: str) -> None:
+    assert whole(diagnose(Calling().pool().deployed("checkout", 4, environment=environment)))[1] == category
+
+
+def test_a_drift_before_a_deployment_does_not_clear_it() -> None:
+    """CPU was a little up long before, and much after: what strains is the much."""
+    case = Calling().deployed("checkout", 4)
+    case.names("process_cpu_seconds_total")
+    case.ask(CPU, *([2.3, 2.31, 2.29] * 6)[:16], *[2.6] * 11, *[5.0] * 33)
+
+    assert whole(diagnose(case)) == OWN
+
+
+def test_what_the_alert_measures_is_no_second_sign_of_it() -> None:
+    """Of an alert about CPU, that CPU rose is the symptom: a deployment before it is connected by nothing else."""
+    case = AboutCpu().deployed("checkout", 4)
+    case.names("process_cpu_seconds_total")
+    case.ask(CPU, *([2.3, 2.31, 2.29] * 10), *[5.0] * 30)
+
+    assert diagnose(case).verdict is Verdict.CONTRIBUTING_ONLY
 
 
 def test_its_own_deployment_minutes_before_is_blamed_for_what_it_calls_too() -> None:
@@ -222,10 +295,9 @@ def test_a_rise_that_does_not_fill_the_pool_is_not_the_cause() -> None:
     ("factor", "verdict"), [(1.2, Verdict.CONTRIBUTING_ONLY), (2.5, Verdict.CAUSE_FOUND)], ids=["busy day", "surge"]
 )
 def test_a_busy_day_is_no_surge(factor: float, verdict: Verdict) -> None:
-    cpu = 'sum(rate(process_cpu_seconds_total{service="checkout"}[2m]))'
     case = Calling()
     case.names("process_cpu_seconds_total", "http_requests_total")
-    case.ask(cpu, *([2.3, 2.31, 2.29] * 10)[:29], *[5.0] * 31)
+    case.ask(CPU, *([2.3, 2.31, 2.29] * 10)[:29], *[5.0] * 31)
 
     assert diagnose(case.requests(factor)).verdict is verdict
 
@@ -236,8 +308,23 @@ def test_a_surge_makes_what_is_called_slower_too_and_comes_first() -> None:
     assert whole(found)[1] == "traffic.surge"
 
 
-def test_a_surge_minutes_after_its_own_deployment_leaves_that_to_blame() -> None:
-    assert whole(diagnose(Calling().pool().requests(2.5).deployed("checkout", 5))) == OWN
+@pytest.mark.parametrize("service", ["checkout", "payments"])
+def test_a_surge_that_fills_the_pool_is_blamed_though_a_deployment_was_minutes_before_it(service: str) -> None:
+    found = diagnose(Calling().pool().requests(2.5).latency(SLOW, minutes_before=1).deployed(service, 5))
+
+    assert whole(found) == (Verdict.CAUSE_FOUND, "traffic.surge", "service/shop/checkout")
+
+
+def test_traffic_that_rises_after_the_pool_filled_is_callers_that_try_again() -> None:
+    assert whole(diagnose(Calling().pool().requests(2.5, minutes_before=-2)))[1] == RAN_OUT
+
+
+def test_more_of_a_resource_than_the_traffic_asks_for_is_not_explained_by_it() -> None:
+    case = Calling().requests(1.6)
+    case.names("process_cpu_seconds_total", "http_requests_total")
+    case.ask(CPU, *([2.3, 2.31, 2.29] * 10)[:29], *[9.0] * 31)
+
+    assert diagnose(case).verdict is Verdict.CONTRIBUTING_ONLY
 
 
 # ---- what strains nothing ------------------------------------------------------------------------------
@@ -256,10 +343,9 @@ def test_more_in_use_with_room_below_a_known_limit_is_no_strain(worst: float, ve
 
 @pytest.mark.parametrize(("worst", "verdict"), [(2.7, Verdict.CONTRIBUTING_ONLY), (5.0, Verdict.CAUSE_FOUND)])
 def test_a_little_more_of_a_resource_without_a_known_limit_is_no_strain(worst: float, verdict: Verdict) -> None:
-    cpu = 'sum(rate(process_cpu_seconds_total{service="checkout"}[2m]))'
     case = Calling().deployed("checkout", 4)
     case.names("process_cpu_seconds_total")
-    case.ask(cpu, *([2.3, 2.31, 2.29] * 10)[:29], *[worst] * 31)
+    case.ask(CPU, *([2.3, 2.31, 2.29] * 10)[:29], *[worst] * 31)
 
     assert diagnose(case).verdict is verdict
 
@@ -287,8 +373,8 @@ def test_what_was_only_merged_is_not_blamed() -> None:
 
 @pytest.mark.parametrize(("minutes", "verdict"), [(2, Verdict.CAUSE_FOUND), (40, Verdict.CONTRIBUTING_ONLY)])
 def test_lines_that_were_new_long_before_the_trouble_are_not_of_it(minutes: int, verdict: Verdict) -> None:
-    case = Calling().deployed("checkout", 45)
-    lines = logs((at(-10 - minutes), "panic: nil pointer in cart"), service="checkout")
+    case = Calling().deployed("checkout", 12)
+    lines = logs(*[(at(-10 - minutes), "panic: nil pointer in cart")] * 3, service="checkout")
     case.shelf.add(lines, source="loki", tool="loki_query", expression="{}")
 
     assert diagnose(case).verdict is verdict
@@ -340,10 +426,16 @@ def test_a_dependency_is_judged_by_whether_its_callers_feel_it(case: Calling, ju
 
 
 def test_its_own_change_is_left_open_where_something_else_came_closer() -> None:
-    case = Calling().pool().latency(SLOW).deployed("payments", 4).deployed("checkout", 35)
+    case = Calling().pool().latency(SLOW).deployed("checkout", 35)
 
     assert judged(case, "change").judgement == "open"
-    assert judged(Calling().pool().deployed("checkout", 35), "change").judgement == "supported"
+    assert judged(Calling().pool().deployed("checkout", 5), "change").judgement == "supported"
+
+
+def test_a_change_of_what_it_calls_that_is_blamed_supports_that_a_change_did_it() -> None:
+    case = Calling().pool().latency(SLOW).deployed("payments", 4)
+
+    assert judged(case, "change").judgement == "supported"
 
 
 # ---- what it asks --------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ MAX_TEMPLATES = 20
 SIMILARITY = 0.5
 DEPTH = 4
 MAX_CLUSTERS = 1_000
+MIN_NOVEL_LINES = 3
+"""With fewer lines a template is a stray one, which any two hours have (engineering judgement)."""
 MESSAGE_FIELDS = ("message", "msg", "error", "err", "event")
 RATE_FACTOR = 5.0
 """A known template is also reported when it is this many times more frequent than before."""
@@ -60,7 +62,7 @@ class _Count:
 def novel_templates(incident: Sequence[LogLine], baseline: Sequence[LogLine]) -> tuple[Novel, ...]:
     """List the templates that are new in `incident` or RATE_FACTOR times more frequent, most frequent first.
 
-    Only the first MAX_LINES of each are read. Lines are in time order.
+    One with fewer than MIN_NOVEL_LINES lines is none. Only the first MAX_LINES of each are read. Lines are in time order.
     """
     drain = Drain(depth=DEPTH, sim_th=SIMILARITY, max_clusters=MAX_CLUSTERS)
     counts: dict[int, _Count] = {}
@@ -73,7 +75,7 @@ def novel_templates(incident: Sequence[LogLine], baseline: Sequence[LogLine]) ->
     novel = [
         Novel(one.template, one.incident, one.baseline, incident[one.index].time, one.index)
         for one in counts.values()
-        if one.incident > RATE_FACTOR * one.baseline
+        if one.incident >= MIN_NOVEL_LINES and one.incident > RATE_FACTOR * one.baseline
     ]
     return tuple(sorted(novel, key=lambda one: (-one.incident, one.first_ms, one.template))[:MAX_TEMPLATES])
 

@@ -31,6 +31,8 @@ AMPLITUDE_FLOOR = 0.02
 """... nor below this share of the largest distance in the window: a baseline of zeros has no scale either."""
 BASELINE_REACH = 0.95
 """A departure must also go beyond this quantile of the baseline's own distances from its median."""
+WELL_ON_THE_WAY = 0.2
+"""Of the way to the extreme: what went less far may be a drift that has nothing to do with it."""
 LEADING_SHARE = 1 / 3
 """Without a baseline of its own, the first third of a series is taken for one."""
 
@@ -39,7 +41,8 @@ class Onset(NamedTuple):
     """Where a series leaves its baseline for good. `at_ms` is the time of the first sample that is away.
 
     `before` is the baseline's median, `spread` its scaled deviation, `extreme` the sample furthest from
-    `before` at or after the onset, `spreads_away` the distance of `extreme` in spreads.
+    `before` at or after the onset, `spreads_away` the distance of `extreme` in spreads. Since `extreme_since_ms`
+    it went to the extreme without a break: later than the onset, where that was a drift or it came back in between.
     """
 
     at_ms: int
@@ -48,6 +51,7 @@ class Onset(NamedTuple):
     extreme: float
     spread: float
     spreads_away: float
+    extreme_since_ms: int
 
 
 class Baseline(NamedTuple):
@@ -68,8 +72,7 @@ def find_onset(points: Sequence[Point], baseline_points: Sequence[Point]) -> Ons
     baseline = describe_baseline(baseline_points, [value for _, value in samples])
     if baseline is None:
         return None
-    threshold = max(THRESHOLD_SPREADS * baseline.spread, baseline.reach)
-    start = _first_lasting(samples, baseline.middle, threshold)
+    start = _first_lasting(samples, baseline.middle, _threshold(baseline))
     if start is None:
         return None
     up = samples[start][1] > baseline.middle
@@ -82,6 +85,7 @@ def find_onset(points: Sequence[Point], baseline_points: Sequence[Point]) -> Ons
         extreme=extreme,
         spread=baseline.spread,
         spreads_away=abs(extreme - baseline.middle) / baseline.spread,
+        extreme_since_ms=samples[_extreme_since(samples[start:], extreme, baseline) + start][0],
     )
 
 
@@ -130,6 +134,20 @@ def _first_lasting(samples: Sequence[tuple[int, float]], middle: float, threshol
         if run == SUSTAINED_POINTS:
             return index - SUSTAINED_POINTS + 1
     return None
+
+
+def _threshold(baseline: Baseline) -> float:
+    return max(THRESHOLD_SPREADS * baseline.spread, baseline.reach)
+
+
+def _extreme_since(samples: Sequence[tuple[int, float]], extreme: float, baseline: Baseline) -> int:
+    """Give the index of the sample since which all were well on the way to `extreme`, until it."""
+    way = extreme - baseline.middle
+    limit = max(_threshold(baseline), WELL_ON_THE_WAY * abs(way))
+    since = next(index for index, (_, value) in enumerate(samples) if value == extreme)
+    while since > 0 and (samples[since - 1][1] - baseline.middle) * (1 if way > 0 else -1) > limit:
+        since -= 1
+    return since
 
 
 def _ramp_start(samples: Sequence[tuple[int, float]], start: int, baseline: Baseline, *, up: bool) -> int:

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from inquest.domain.value import Labels
 
-RATE_WINDOW = "2m"
-"""Four scrapes at the usual 30 s: short enough to keep an onset where it is."""
-RATE_WINDOW_MS = 120_000
-"""The same: so long the rate of a series that has just begun climbs from nothing, whatever it counts."""
+RATE_SCRAPES = 4
+"""A rate is taken over so many scrapes: enough that one may be missing, short enough to keep an onset where it is."""
+MIN_RATE_WINDOW_MS = 120_000
+"""... and over no less: many services are scraped less often than their Prometheus usually scrapes."""
+_MINUTE_MS = 60_000
+_RANGE = re.compile(r"\[(\d+)m\]")
 MAX_SIBLINGS = 12
 STATUS_LABELS = ("status", "code", "status_code", "http_status")
 SERVER_ERRORS = "5.."
@@ -56,7 +58,8 @@ _WORDS: tuple[tuple[Role, frozenset[str]], ...] = (
                                  "wait", "lag", "utilization", "utilisation", "saturation", "usage", "used", "throttled",
                                  "active", "busy"})),
     (Role.LATENCY, frozenset({"duration", "latency", "seconds_bucket"})),
-    (Role.TRAFFIC, frozenset({"requests", "calls", "messages", "jobs", "queries", "operations"})),
+    (Role.TRAFFIC, frozenset({"requests", "calls", "messages", "jobs", "queries", "operations", "transactions", "handled", "served",
+                             "processed"})),
 )  # fmt: skip
 NOT_IN_USE = frozenset({"pending", "waiting", "waiters", "wait", "queued", "idle", "free", "available"})
 """Of a resource: what waits for it or lies idle. It grows beyond the limit, or falls as the use rises."""
@@ -66,20 +69,44 @@ _SKIPPED = re.compile(r"^(ALERTS|ALERTS_FOR_STATE|up|scrape_.*|.*_(created|info|
 """Prometheus's own series, metadata, and recorded results of other expressions."""
 
 
+def rate_window(scrape_ms: int) -> str:
+    """Give the range over which rates are taken where samples are `scrape_ms` apart, in whole minutes: "2m"."""
+    return f"{-(-max(RATE_SCRAPES * scrape_ms, MIN_RATE_WINDOW_MS) // _MINUTE_MS)}m"
+
+
+def rate_window_ms(expression: str) -> int:
+    """Give the range over which a rate of ours is taken, 0 where `expression` has none.
+
+    So long the rate of a series that has just begun climbs from nothing, whatever it counts.
+    """
+    found = _RANGE.search(expression)
+    return 0 if found is None else int(found[1]) * _MINUTE_MS
+
+
+def without_range(expression: str) -> str:
+    """Give what an expression of ours asks, over whatever range its rates are taken."""
+    return _RANGE.sub("[]", expression)
+
+
 def role_of(metric: str) -> Role:
-    """Say what `metric` tells, by the words of its name."""
+    """Say what `metric` tells, by the words of its name. What is counted is no limit, however often one was met."""
     words = set(metric.lower().split("_"))
     if _OBSERVED_MAXIMUM.search(metric):
         return Role.LATENCY
     if metric.endswith("_bucket"):
         return Role.LATENCY if words & {"duration", "latency", "seconds", "milliseconds", "time"} else Role.OTHER
-    return next((role for role, known in _WORDS if words & known), Role.OTHER)
+    fitting = (role for role, known in _WORDS if words & known)
+    return next((role for role in fitting if role is not Role.LIMIT or not _is_counter(metric)), Role.OTHER)
 
 
-def siblings(series: Iterable[Labels], matchers: Labels) -> tuple[Sibling, ...]:
+def _is_counter(metric: str) -> bool:
+    return metric.endswith(("_total", "_count"))
+
+
+def siblings(series: Iterable[Labels], matchers: Labels, *, scrape_ms: int = 30_000) -> tuple[Sibling, ...]:
     """List what to ask about a service, given the label sets that exist for it.
 
-    `matchers` select the service; every expression is aggregated over its pods. The most telling come
+    `scrape_ms`: how far apart their samples are. `matchers` select the service; every expression is aggregated over its pods. The most telling come
     first, at most MAX_SIBLINGS: a limit only where something of its kind is used.
     """
     labels_of: dict[str, set[str]] = {}
@@ -89,7 +116,7 @@ def siblings(series: Iterable[Labels], matchers: Labels) -> tuple[Sibling, ...]:
         sibling
         for metric in sorted(labels_of)
         if metric and not _SKIPPED.search(metric) and not _is_counted_twice(metric, labels_of)
-        for sibling in _ask(metric, labels_of[metric], matchers)
+        for sibling in _ask(metric, labels_of[metric], matchers, rate_window(scrape_ms))
     ]
     used = [one.metric for one in found if one.role is Role.SATURATION]
     wanted = [one for one in found if one.role is not Role.LIMIT or limited_by(one.metric, used)]
@@ -102,21 +129,21 @@ def _is_counted_twice(metric: str, known: Container[str]) -> bool:
     return metric.endswith("_count") and f"{metric.removesuffix('_count')}_bucket" in known
 
 
-def _ask(metric: str, labels: set[str], matchers: Labels) -> Sequence[Sibling]:
+def _ask(metric: str, labels: set[str], matchers: Labels, over: str) -> Sequence[Sibling]:
     where, role = selector(matchers), role_of(metric)
     if metric.endswith("_bucket"):
-        rate = f"sum by (le) (rate({metric}{where}[{RATE_WINDOW}]))"
+        rate = f"sum by (le) (rate({metric}{where}[{over}]))"
         return [Sibling(metric, role, f"histogram_quantile(0.99, {rate})")]
-    if not metric.endswith(("_total", "_count")):
+    if not _is_counter(metric):
         return [Sibling(metric, role, f"{'min' if role is Role.LIMIT else 'max'}({metric}{where})")]
-    whole = Sibling(metric, role, f"sum(rate({metric}{where}[{RATE_WINDOW}]))")
+    whole = Sibling(metric, role, f"sum(rate({metric}{where}[{over}]))")
     status = next((name for name in STATUS_LABELS if name in labels), None)
     if status is None:
         return [whole]
     failed = f"{where[:-1]}{', ' if matchers else ''}{status}=~{quote(SERVER_ERRORS)}}}"
     return [
         whole._replace(role=Role.TRAFFIC),
-        Sibling(metric, Role.ERRORS, f"sum(rate({metric}{failed}[{RATE_WINDOW}]))"),
+        Sibling(metric, Role.ERRORS, f"sum(rate({metric}{failed}[{over}]))"),
     ]
 
 

@@ -24,7 +24,10 @@ FAILED_STATES = frozenset({
 RUNS = frozenset({"deployment", "config", "scaling", "node"})
 """What acts by itself. A merge or a commit acts only once something that carries it runs."""
 SETTLED_MS = 15 * 60 * 1000
-"""A change that was followed by so long a calm gives way to what began after it (engineering judgement)."""
+"""What begins after so long a calm is not connected with a change by its time (engineering judgement)."""
+MAX_BY_CHANCE = 0.25
+"""Where more of the time than this lies as near after a change, being near after one tells nothing (engineering
+judgement): twelve deployments in two hours are before everything."""
 LIKELY = 0.5
 """From this score on a change is worth blaming when the rest agrees."""
 
@@ -58,6 +61,36 @@ def suspects(
         score = KIND_WEIGHT.get(change.change, 0.3) * weight * nearness
         found.append(Suspect(change, round(score, 3), before, belongs_to(change, service)))
     return tuple(sorted(found, key=lambda one: (-one.score, one.before_ms, one.change.change_id)))
+
+
+def has_run(change: ChangeRecord) -> bool:
+    """Say whether a change acts by itself, and did."""
+    return change.change in RUNS and change.status.lower() not in FAILED_STATES
+
+
+def follows(moved_at: int, change: ChangeRecord, others: Iterable[ChangeRecord], since_ms: int) -> bool:
+    """Say whether what moved at `moved_at` came so soon after `change` that the order is hardly chance.
+
+    `others` are all changes of the same thing since `since_ms`, itself among them.
+    """
+    calm = moved_at - _ended_ms(change, moved_at)
+    return calm <= SETTLED_MS and _share_as_near(others, max(calm, 0), since_ms, moved_at) <= MAX_BY_CHANCE
+
+
+def _ended_ms(change: ChangeRecord, moved_at: int) -> int:
+    """Give when a change was through, `moved_at` where it was under way then."""
+    began, ended = change.time, change.finished
+    return began if ended is None else max(began, min(ended, moved_at))
+
+
+def _share_as_near(changes: Iterable[ChangeRecord], near_ms: int, since_ms: int, until_ms: int) -> float:
+    """Give the share of the time in which the last of `changes` was no longer ago than `near_ms`."""
+    covered, reached = 0, since_ms
+    for change in sorted(changes, key=lambda one: one.time):
+        start = max(took_effect_ms(change), reached)
+        reached = max(reached, min(_ended_ms(change, until_ms) + near_ms, until_ms))
+        covered += max(reached - start, 0)
+    return covered / (until_ms - since_ms) if until_ms > since_ms else 0.0
 
 
 def took_effect_ms(change: ChangeRecord) -> int:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from inquest.analysis.metric_names import metric_names
 from inquest.analysis.novelty import Novel, novel_templates
 from inquest.analysis.siblings import Role
-from inquest.analysis.suspects import LIKELY, RUNS, SETTLED_MS, Suspect, suspects
+from inquest.analysis.suspects import LIKELY, RUNS, SETTLED_MS, belongs_to
+from inquest.domain.value import epoch_ms
+from inquest.investigators.analyst.changes import SuspectChange, changes_that_ran, suspect_changes
 from inquest.investigators.analyst.dependencies import Dependency, look_at_dependencies
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
 from inquest.investigators.analyst.question import alert_expression, asks_for_signal, service_matchers
@@ -16,9 +18,11 @@ from inquest.investigators.analyst.signs import Saturation, Sign, saturations, s
 from inquest.investigators.analyst.silence import silence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from inquest.analysis.suspects import Suspect
     from inquest.domain.investigation import ServiceGuess
+    from inquest.domain.signals import ChangeRecord
     from inquest.domain.window import IncidentWindow
     from inquest.ports import LoopView
 
@@ -33,14 +37,6 @@ class NovelLines(NamedTuple):
     novel: Novel
 
 
-class SuspectChange(NamedTuple):
-    """A suspect and where its record is."""
-
-    exhibit: Exhibit
-    pointer: str
-    suspect: Suspect
-
-
 @dataclass(frozen=True)
 class Appraisal:
     """The appraisal of all evidence. None and empty mean "not seen"; what could not be looked at is in `gaps`."""
@@ -48,11 +44,15 @@ class Appraisal:
     window: IncidentWindow
     service: ServiceGuess
     signal: Course | None
+    measured: frozenset[str]
+    """The metrics that the alert is about: what they show is the symptom, not what led to it."""
     signs: tuple[Sign, ...]
     saturations: tuple[Saturation, ...]
     dependencies: tuple[Dependency, ...]
     novel: tuple[NovelLines, ...]
     changes: tuple[SuspectChange, ...]
+    ran: tuple[ChangeRecord, ...]
+    """All that ran in what was asked, suspect or not."""
     changes_answered: tuple[Exhibit, ...]
     logs_answered: tuple[Exhibit, ...]
     gaps: tuple[str, ...]
@@ -64,9 +64,18 @@ class Appraisal:
         return self.signal.onset.at_ms if self.signal and self.signal.onset else None
 
     @property
-    def own_change(self) -> SuspectChange | None:
-        """Give the likeliest change of the service itself, None when none is likely."""
-        return next((one for one in self.changes if one.suspect.is_own and _may_act(one.suspect)), None)
+    def began_ms(self) -> int:
+        """Give since when changes were asked for."""
+        return epoch_ms(self.window.incident.start)
+
+    @property
+    def own_changes(self) -> tuple[SuspectChange, ...]:
+        """Give the likely changes of the service itself, likeliest first."""
+        return tuple(one for one in self.changes if one.suspect.is_own and _may_act(one.suspect))
+
+    def ran_of(self, service: str) -> tuple[ChangeRecord, ...]:
+        """Give what ran of `service`, in order of time."""
+        return tuple(change for change in self.ran if belongs_to(change, service))
 
     def behind(self, found: SuspectChange) -> SuspectChange | None:
         """Give the merge request that `found` brought: of the same revision, merged before it began."""
@@ -87,7 +96,7 @@ class Appraisal:
         latest = self.latest_ms
         if latest is None:
             return ()
-        found = [s for s in self.signs if s.role in roles and s.course.onset and s.course.onset.at_ms <= latest]
+        found = [s for s in self.signs if s.role in roles and s.since_ms is not None and s.since_ms <= latest]
         return tuple(sorted(found, key=lambda sign: (-sign.course.away, sign.metric)))
 
     @property
@@ -114,15 +123,18 @@ def appraise(view: LoopView) -> Appraisal | None:
     signs = signs_of(view, shown, facts.window, service_matchers(view), facts.service)
     signal = _signal(view, shown, facts.window) or (None if alert_expression(view) else _symptom(signs))
     onset = signal.onset.at_ms if signal and signal.onset else None
+    slack_ms = LAG_STEPS * max(signal.step_ms, 1) if signal else 0
     return Appraisal(
         window=facts.window,
         service=integrations.service,
         signal=signal,
+        measured=metric_names(alert_expression(view)),
         signs=signs,
-        saturations=saturations(signs),
+        saturations=tuple(one for one in saturations(signs) if onset is not None and one.at_ms <= onset + slack_ms),
         dependencies=look_at_dependencies(view, shown, facts.window),
         novel=_novel(shown, facts.window, onset),
-        changes=_changes(shown, integrations.service, onset, signal.step_ms if signal else 0),
+        changes=suspect_changes(view, shown, onset, slack_ms),
+        ran=changes_that_ran(view, shown),
         changes_answered=tuple(one for one in shown if one.content.kind == "changes"),
         logs_answered=tuple(one for one in shown if one.content.kind == "logs"),
         gaps=(*_gaps(view), *silence(view, shown, onset)),
@@ -178,28 +190,6 @@ def _novel(shown: Sequence[Exhibit], window: IncidentWindow, onset_ms: int | Non
 
 def _same_question(one: Exhibit, other: Exhibit) -> bool:
     return one.asked.query.arguments.get("expression") == other.asked.query.arguments.get("expression")
-
-
-def _changes(
-    shown: Iterable[Exhibit], service: ServiceGuess, onset_ms: int | None, step_ms: int
-) -> tuple[SuspectChange, ...]:
-    if onset_ms is None:
-        return ()
-    found: list[SuspectChange] = []
-    for one in shown:
-        if one.content.kind != "changes":
-            continue
-        places = {change: f"/changes/{number}" for number, change in enumerate(one.content.changes)}
-        ranked = suspects(
-            one.content.changes,
-            onset_ms=onset_ms,
-            service=service.service_id,
-            depends_on=service.depends_on,
-            slack_ms=LAG_STEPS * step_ms,
-        )
-        found.extend(SuspectChange(one, places[suspect.change], suspect) for suspect in ranked)
-    best = sorted(found, key=lambda one: (-one.suspect.score, one.suspect.before_ms))
-    return tuple({one.suspect.change.change_id: one for one in reversed(best)}.values())[::-1]
 
 
 def _gaps(view: LoopView) -> tuple[str, ...]:

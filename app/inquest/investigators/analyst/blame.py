@@ -1,8 +1,8 @@
 """What began it: which change, surge or dependency comes first of what the evidence shows.
 
-Everything that moved is put in order of time. A change of the service itself is blamed when the service then
-strains; but where it was calm for long after it, or something else that explains the strain began later than
-it, that is blamed instead: what comes last before the first departure is nearest to the cause.
+Everything that moved is put in order of time. A change is blamed when what it changed strains soon after it: being
+earlier alone connects nothing, neither after a long calm nor where changes come so often that something always is.
+Of what is left, that is blamed which comes last before the first departure: it is nearest to the cause.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.siblings import Role, limited_by
-from inquest.analysis.suspects import RUNS, SETTLED_MS, belongs_to
+from inquest.analysis.suspects import belongs_to, follows, has_run
 from inquest.investigators.analyst.signs import FULL
 
 if TYPE_CHECKING:
-    from inquest.investigators.analyst.appraisal import Appraisal, SuspectChange
+    from inquest.investigators.analyst.appraisal import Appraisal
+    from inquest.investigators.analyst.changes import SuspectChange
     from inquest.investigators.analyst.dependencies import Dependency, Trouble
     from inquest.investigators.analyst.signs import Saturation, Sign
 
@@ -26,6 +27,10 @@ MUCH_MORE = 1.5
 judgement)."""
 
 
+WITHOUT_MORE = 1.2
+"""So many times what a rise of traffic asks for is still no more than that (engineering judgement)."""
+
+
 class Troubled(NamedTuple):
     """A dependency that got worse no later than the symptom, and the change of its own behind that, if any."""
 
@@ -35,8 +40,11 @@ class Troubled(NamedTuple):
 
 
 def strain(found: Appraisal) -> tuple[Sign, ...]:
-    """Give what changed inside the service no later than the symptom: a resource that ran short, or a limit that fell."""
-    moved = found.moved(Role.SATURATION, Role.LIMIT)
+    """Give what changed inside the service no later than the symptom: a resource that ran short, or a limit that fell.
+
+    What the alert itself measures is no other sign than the symptom.
+    """
+    moved = [sign for sign in found.moved(Role.SATURATION, Role.LIMIT) if sign.metric not in found.measured]
     return tuple(sign for sign in moved if _is_strain(sign, found))[:MAX_SIGNS]
 
 
@@ -58,7 +66,7 @@ def _limits_of(used: Sign, found: Appraisal) -> list[float]:
         for limit in found.signs
         if limit.role is Role.LIMIT and used.metric in limited_by(limit.metric, alike)
         for _, value in limit.course.points
-        if value
+        if value is not None and value > 0  # 0 and -1 are how "no limit" is written
     ]
 
 
@@ -74,29 +82,40 @@ def troubled(found: Appraisal) -> Troubled | None:
 
 def _change_behind(found: Appraisal, dependency: Dependency, trouble: Trouble) -> SuspectChange | None:
     """Give the last change of the dependency before its trouble, and not long before it."""
+    ran = found.ran_of(dependency.name)
     before = [
         one
         for one in found.changes
         if belongs_to(one.suspect.change, dependency.name)
-        and one.suspect.change.change in RUNS
-        and -found.slack_ms <= trouble.at_ms - one.suspect.change.time <= SETTLED_MS
+        and has_run(one.suspect.change)
+        and one.suspect.change.time <= trouble.at_ms + found.slack_ms
+        and follows(trouble.at_ms, one.suspect.change, ran, found.began_ms)
     ]
     return max(before, key=lambda one: one.suspect.change.time, default=None)
 
 
 def surge(found: Appraisal) -> Sign | None:
-    """Give the rise of traffic that explains the strain, None when there is none.
+    """Give the rise of traffic that explains the strain and came no later than it, None when there is none.
 
+    What comes later is what an incident does to its callers: they try again.
     With the same time a request, what is in use rises as the requests do (Little's law): traffic explains a
-    resource that was used up when the usual use, so many times as much, fills it.
+    resource that was used up when the usual use, so many times as much, fills it, and another when no more of it
+    is used than the rise asks for.
     """
-    risen = [sign for sign in found.moved(Role.TRAFFIC) if sign.is_up and sign.factor >= MUCH_MORE]
-    if not risen:
+    first = first_departure(found)
+    if first is None:
         return None
-    first = risen[0]
+    rose = [sign for sign in found.moved(Role.TRAFFIC) if sign.is_up and sign.factor >= MUCH_MORE]
+    # By its first departure: on the way to a limit what is full is further ahead than what fills it.
+    risen = [sign for sign in rose if sign.onset_ms is not None and sign.onset_ms <= first + found.slack_ms]
+    return next((sign for sign in risen if _explains(sign, found)), None)
+
+
+def _explains(traffic: Sign, found: Appraisal) -> bool:
     if found.saturations:
-        return first if _fills(first, found.saturations[0]) else None
-    return first if any(sign.role is Role.SATURATION for sign in strain(found)) else None
+        return _fills(traffic, found.saturations[0])
+    used = [sign.factor for sign in strain(found) if sign.role is Role.SATURATION]
+    return bool(used) and max(used) <= traffic.factor * WITHOUT_MORE
 
 
 def _fills(traffic: Sign, saturation: Saturation) -> bool:
@@ -106,15 +125,28 @@ def _fills(traffic: Sign, saturation: Saturation) -> bool:
 
 def blamed_change(found: Appraisal) -> SuspectChange | None:
     """Give the change of the service itself that began it, None when none did or something else explains more."""
-    own = found.own_change
-    if own is None or not (strain(found) or found.novel):
+    own = connected_change(found)
+    if own is None or surge(found) is not None:
         return None
-    at, worse, more = own.suspect.change.time, troubled(found), surge(found)
+    at, worse = own.suspect.change.time, troubled(found)
     if worse is not None and worse.trouble.at_ms + found.slack_ms < at:
         return None  # it came into trouble that was there already
-    if worse is not None and worse.change is not None and worse.change.suspect.change.time > at:
+    overtaken = worse is not None and worse.change is not None and worse.change.suspect.change.time > at
+    return None if overtaken else own
+
+
+def connected_change(found: Appraisal) -> SuspectChange | None:
+    """Give the likeliest change of the service itself that it strained soon after, None when there is none."""
+    first = first_departure(found)
+    if first is None or not (strain(found) or found.saturations or found.novel):
         return None
-    departures = [sign.onset_ms for sign in strain(found)] + [found.onset_ms]
-    first = min((one for one in departures if one is not None), default=at)
-    explained_otherwise = worse is not None or more is not None
-    return None if explained_otherwise and first - at > SETTLED_MS else own
+    ran = found.ran_of(found.service.service_id)
+    before = [one for one in found.own_changes if one.suspect.change.time <= first + found.slack_ms]
+    return next((one for one in before if follows(first, one.suspect.change, ran, found.began_ms)), None)
+
+
+def first_departure(found: Appraisal) -> int | None:
+    """Give when the service itself was first seen to be other than usual, None where no symptom is seen."""
+    if found.onset_ms is None:
+        return None
+    return min([found.onset_ms, *(sign.since_ms for sign in strain(found) if sign.since_ms is not None)])

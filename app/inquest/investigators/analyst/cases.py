@@ -21,8 +21,9 @@ from inquest.investigators.analyst.wording import (
 if TYPE_CHECKING:
     from inquest.domain.claim import Claim
     from inquest.domain.diagnosis import ChainStep
-    from inquest.investigators.analyst.appraisal import Appraisal, SuspectChange
+    from inquest.investigators.analyst.appraisal import Appraisal
     from inquest.investigators.analyst.blame import Troubled
+    from inquest.investigators.analyst.changes import SuspectChange
     from inquest.investigators.analyst.exhibit import Course
     from inquest.investigators.analyst.signs import Sign
 
@@ -56,10 +57,10 @@ def explain(found: Appraisal, signal: Course) -> Case:
     own, worse, more = blamed_change(found), troubled(found), surge(found)
     if own is not None:
         return _changed(found, signal, own, _own(found))
+    if more is not None and (worse is None or _came_between(more, worse, found.slack_ms)):
+        return _surge(found, signal, more)
     if worse is not None and worse.change is not None:
         return _changed_elsewhere(found, signal, worse, worse.change)
-    if more is not None and (worse is None or _began(more) <= worse.trouble.at_ms + found.slack_ms):
-        return _surge(found, signal, more)
     if worse is not None:
         return _worse_elsewhere(found, signal, worse)
     if found.saturations:
@@ -67,8 +68,14 @@ def explain(found: Appraisal, signal: Course) -> Case:
     return _only_contributing(found, signal)
 
 
-def _began(sign: Sign) -> int:
-    return sign.onset_ms or 0
+def _came_between(more: Sign, worse: Troubled, slack_ms: int) -> bool:
+    """Say whether a surge came before what it calls got worse, and after the change that would else be behind that."""
+    changed_at = 0 if worse.change is None else worse.change.suspect.change.time
+    return changed_at < _rose(more) <= worse.trouble.at_ms + slack_ms
+
+
+def _rose(traffic: Sign) -> int:
+    return traffic.onset_ms or 0
 
 
 def _own(found: Appraisal) -> str:
@@ -95,10 +102,10 @@ def _strained(found: Appraisal, signal: Course) -> tuple[str, list[Claim], list[
             step(first.at_ms, f"{first.used.course.subject} reached its limit.",
                  first.used.course.cited, first.limit.course.cited)
         )  # fmt: skip
-    elif mechanism and mechanism[0].course.onset is not None:
+    elif mechanism:
         moved = mechanism[0].course
         text = f" Then {moved.subject} left its baseline"
-        chain.append(step(mechanism[0].course.onset.at_ms, f"{moved.subject} left its baseline.", moved.cited))
+        chain.append(step(mechanism[0].since_ms or 0, f"{moved.subject} left its baseline.", moved.cited))
     elif found.novel:
         text = " Then new error lines appeared in the log"
     text += f", and {signal.subject} with it." if text else f" Then {signal.subject} left its baseline."
@@ -194,7 +201,7 @@ def _worse_elsewhere(found: Appraisal, signal: Course, worse: Troubled) -> Case:
 
 def _surge(found: Appraisal, signal: Course, traffic: Sign) -> Case:
     text, claims, chain = _strained(found, signal)
-    first = step(_began(traffic), f"{traffic.course.subject} left its baseline.", traffic.course.cited)
+    first = step(_rose(traffic), f"{traffic.course.subject} left its baseline.", traffic.course.cited)
     return Case(
         Verdict.CAUSE_FOUND,
         "traffic.surge",
@@ -221,7 +228,7 @@ def _used_up(found: Appraisal, signal: Course) -> Case:
 
 
 def _only_contributing(found: Appraisal, signal: Course) -> Case:
-    mechanism, own = strain(found), found.own_change
+    mechanism, own = strain(found), next(iter(found.own_changes), None)
     claims = [*_sign_claims(mechanism), *map(novel_claim, found.novel[:MAX_NOVEL])]
     if own is not None:
         claims += change_claims(own, signal)

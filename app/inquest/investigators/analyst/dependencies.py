@@ -27,7 +27,8 @@ MAX_SIGNS = 8
 LATE = 2.0
 """A dependency answers late when it takes so many times as long as usual (engineering judgement)."""
 FAILING_SHARE = 0.01
-"""It fails when more than this share of its answers are errors; fewer are a usual day (engineering judgement)."""
+"""It fails when more than this share of its answers are errors; fewer are a usual day (engineering judgement). Of
+errors alone, without how much was answered, nobody can tell."""
 
 
 class Trouble(NamedTuple):
@@ -67,7 +68,7 @@ def _shown_name(name: str, matchers: Labels) -> str:
 
 def _dependency(name: str, matchers: Labels, signs: tuple[Sign, ...]) -> Dependency:
     full = [Trouble(one.used, one.at_ms, one) for one in saturations(signs)]
-    felt = [Trouble(sign, sign.onset_ms) for sign in signs if sign.onset_ms is not None and _is_felt(sign, signs)]
+    felt = [Trouble(sign, sign.since_ms) for sign in signs if sign.since_ms is not None and _is_felt(sign, signs)]
     troubles = tuple(sorted([*full, *felt], key=lambda one: one.at_ms))
     return Dependency(name, matchers.get("namespace", ""), signs, troubles)
 
@@ -81,7 +82,7 @@ def _is_felt(sign: Sign, signs: Sequence[Sign]) -> bool:
         case Role.ERRORS:
             answered = [one.course.onset.before if one.course.onset else _middle(one) for one in signs
                         if one.role is Role.TRAFFIC]  # fmt: skip
-            return sign.course.onset.extreme > FAILING_SHARE * max(answered, default=0.0)
+            return bool(answered) and sign.course.onset.extreme > FAILING_SHARE * max(answered)
         case _:
             return False
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.siblings import Role
 from inquest.domain.transcript import ToolCall
-from inquest.investigators.analyst.blame import blamed_change, strain, surge, troubled
+from inquest.investigators.analyst.blame import blamed_change, strain, troubled
 from inquest.investigators.analyst.tools import JUDGE_TOOL
 
 if TYPE_CHECKING:
@@ -68,12 +68,16 @@ def judge(hypothesis: Hypothesis, found: Appraisal) -> Judged:
 
 
 def _judge_change(found: Appraisal) -> Judged:
-    own = found.own_change
-    if own is not None and blamed_change(found) is None and (troubled(found) or surge(found)):
-        why = "a change of the service took effect, but something else came closer to the trouble"
-        return Judged("open", (own.exhibit.item.name,), why)
+    worse, own = troubled(found), blamed_change(found)
+    theirs = None if worse is None else worse.change
     if own is not None:
-        return Judged("supported", (own.exhibit.item.name,), "a change of the service took effect shortly before onset")
+        return Judged("supported", (own.exhibit.item.name,), "a change of the service was followed by the trouble")
+    if theirs is not None:
+        why = "a change of what the service calls was followed by the trouble"
+        return Judged("supported", (theirs.exhibit.item.name,), why)
+    if found.own_changes:
+        why = "a change of the service took effect, but nothing beside the order of time connects the trouble with it"
+        return Judged("open", (found.own_changes[0].exhibit.item.name,), why)
     answered = tuple(one.item.name for one in found.changes_answered if not one.item.observation.truncated)
     if not answered:
         return Judged("open", (), "no complete answer about changes is at hand")

@@ -21,6 +21,7 @@ from inquest.investigators.analyst.question import (
     alert_expression,
     dependency_matchers,
     expression_in,
+    scrape_ms,
     service_matchers,
 )
 from inquest.investigators.analyst.signs import metrics_of
@@ -38,9 +39,11 @@ from inquest.stages.gather_evidence.state import SEED_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from inquest.analysis.siblings import Sibling
     from inquest.domain.value import Json
+    from inquest.investigators.analyst.changes import SuspectChange
     from inquest.ports import LoopView
 
 BEFORE_ONSET = timedelta(minutes=40)
@@ -84,20 +87,22 @@ def focus(view: LoopView) -> Window | None:
     if found is None:
         return None
     reach, anchor, end = found.window.reach, found.window.anchor, found.window.incident.end
-    step = _finest_step(view)
+    step = timedelta(milliseconds=scrape_ms(view))
     if found.onset_ms is None:
         start = anchor - min(BEFORE_ANCHOR, MOST_SAMPLES * step)
     else:
         onset = from_epoch_ms(found.onset_ms)
         start = onset - min(BEFORE_ONSET, max(TIMES_ITS_LENGTH * (end - onset), LEAST_SAMPLES * step))
         end = min(onset + AFTER_ONSET, end)
+        start = min([start, *(_normal_before(one, end) for one in found.own_changes)])
     start = max(start, reach.start)
     return Window(start=start, end=end) if start < end else found.window.incident
 
 
-def _finest_step(view: LoopView) -> timedelta:
-    """Give how far apart the samples of the metrics source are."""
-    return timedelta(milliseconds=next((tool.step_ms for tool in view.tools if tool.name == RANGE_TOOL), 15_000))
+def _normal_before(change: SuspectChange, end: datetime) -> datetime:
+    """Give from when on to look, so that what is taken for normal, the leading third, is from before `change`."""
+    began = from_epoch_ms(change.suspect.change.time)
+    return began - (end - began) / 2
 
 
 def _signal_close_up(view: LoopView) -> Iterator[Ask]:
@@ -137,14 +142,14 @@ def _lines_of_service(view: LoopView) -> Iterator[Ask]:
 
 def _siblings_close_up(view: LoopView) -> Iterator[Ask]:
     """Ask for the course of every telling metric of the service, once the series and the signal are known."""
-    yield from _close_up(view, metrics_of(tuple(exhibits(view)), service_matchers(view)))
+    yield from _close_up(view, metrics_of(view, tuple(exhibits(view)), service_matchers(view)))
 
 
 def _dependencies_close_up(view: LoopView) -> Iterator[Ask]:
     """Ask whether what the service calls answers late or with errors, or ran out of something."""
     shown = tuple(exhibits(view))
     for matchers in dependency_matchers(view).values():
-        known = [one for one in metrics_of(shown, matchers) if one.role in TELLING]
+        known = [one for one in metrics_of(view, shown, matchers) if one.role in TELLING]
         yield from _close_up(view, known[:MAX_SIGNS])
 
 

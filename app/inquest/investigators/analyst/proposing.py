@@ -12,8 +12,9 @@ from inquest.investigators.analyst.cases import MAX_NOVEL, explain
 from inquest.investigators.analyst.wording import change_citation, named, novel_claim, onset_claims
 
 if TYPE_CHECKING:
-    from inquest.investigators.analyst.appraisal import Appraisal, SuspectChange
+    from inquest.investigators.analyst.appraisal import Appraisal
     from inquest.investigators.analyst.cases import Case
+    from inquest.investigators.analyst.changes import SuspectChange
     from inquest.investigators.analyst.exhibit import Course
 
 MAX_RULED_OUT = 5
@@ -68,7 +69,7 @@ def _why_not(found: Appraisal, change: SuspectChange) -> str:
     """Say why a deployment is not the cause, "" where that is not known."""
     if change.suspect.is_own:
         other = troubled(found) is not None or surge(found) is not None
-        return "It was calm for long after it, and something else came closer to the trouble." if other else ""
+        return "Something else explains the trouble, and came closer to it." if other else ""
     called = next((one for one in found.dependencies if belongs_to(change.suspect.change, one.name)), None)
     if called is None:
         return "It is a change of something else, and nothing connects it to the service."
@@ -90,9 +91,20 @@ def _remediation(found: Appraisal, case: Case) -> tuple[Remediation, ...]:
 
 def _next_checks(found: Appraisal, case: Case) -> tuple[str, ...]:
     if case.verdict is Verdict.CAUSE_FOUND:
-        return ("See whether the alert's signal returns to its baseline after the step above.",)
+        return ("See whether the alert's signal returns to its baseline after the step above.", *_unconnected(found))
     checks = [f"Connect or repair what is missing: {gap}." for gap in found.gaps]
     return (*checks, "Look at what the service calls, and at what else changed in that hour.")
+
+
+def _unconnected(found: Appraisal) -> tuple[str, ...]:
+    """Ask about changes of the service before the trouble that are neither blamed nor ruled out."""
+    if blamed_change(found) is not None:
+        return ()
+    return tuple(
+        f"Ask who made the {named(one.suspect.change)} whether the trouble comes of it: only the order of time says so."
+        for one in found.own_changes
+        if not _why_not(found, one)
+    )[:1]
 
 
 def _without_onset(found: Appraisal, signal: Course) -> Proposal:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from inquest.domain.value import Labels
     from inquest.ports import LoopView
 
+DEFAULT_SCRAPE_MS = 15_000
 MAX_DEPENDENCIES = 3
 """Services that this one calls which are looked at: a look is half a dozen queries."""
 
@@ -31,6 +32,11 @@ def alert_expression(view: LoopView) -> str:
             if found is not None:
                 return measured_by(found.expression)
     return ""
+
+
+def scrape_ms(view: LoopView) -> int:
+    """Give how far apart the samples of the metrics source are."""
+    return next((tool.step_ms for tool in view.tools if tool.name == RANGE_TOOL), DEFAULT_SCRAPE_MS)
 
 
 def service_matchers(view: LoopView) -> Labels:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.onset import SUSTAINED_POINTS
-from inquest.analysis.siblings import RATE_WINDOW_MS, Role, limited_by, siblings
+from inquest.analysis.siblings import Role, limited_by, rate_window_ms, siblings, without_range
 from inquest.domain.value import epoch_ms
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, strongest
-from inquest.investigators.analyst.question import written_expression
+from inquest.investigators.analyst.question import scrape_ms, written_expression
 from inquest.investigators.analyst.tools import RANGE_TOOL
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class Sign(NamedTuple):
         return self.course.onset.at_ms if self.course.onset else None
 
     @property
+    def since_ms(self) -> int | None:
+        """Give since when it was away until its furthest, None when it did not leave: an earlier bump is of no account."""
+        return self.course.onset.extreme_since_ms if self.course.onset else None
+
+    @property
     def is_up(self) -> bool:
         """Say whether it left its baseline upwards."""
         return self.course.onset is not None and self.course.onset.direction == "up"
@@ -63,7 +68,7 @@ class Saturation(NamedTuple):
     limit_value: float
 
 
-def metrics_of(shown: Iterable[Exhibit], matchers: Labels) -> tuple[Sibling, ...]:
+def metrics_of(view: LoopView, shown: Iterable[Exhibit], matchers: Labels) -> tuple[Sibling, ...]:
     """List what to ask about the service that `matchers` select, given the series that were looked up."""
     if not matchers:
         return ()
@@ -74,33 +79,34 @@ def metrics_of(shown: Iterable[Exhibit], matchers: Labels) -> tuple[Sibling, ...
         for labels in one.content.series
         if all(labels.get(name) == value for name, value in matchers.items())
     ]
-    return siblings(series, matchers)
+    return siblings(series, matchers, scrape_ms=scrape_ms(view))
 
 
 def signs_of(
     view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow, matchers: Labels, service: str
 ) -> tuple[Sign, ...]:
     """Give the signs of `service`, which `matchers` select, as far as its metrics were asked and have a course."""
-    asked = {sibling.expression: sibling for sibling in metrics_of(shown, matchers)}
+    asked = {without_range(sibling.expression): sibling for sibling in metrics_of(view, shown, matchers)}
     found: list[Sign] = []
     for one in shown:
-        sibling = asked.get(written_expression(view, one.asked))
+        written = written_expression(view, one.asked)
+        sibling = asked.get(without_range(written))
         if sibling is None or one.asked.query.tool != RANGE_TOOL:
             continue
         subject = f"{sibling.metric} of {service}" if service else sibling.metric
         course = strongest(list(courses(one, window, subject)))
-        if course is not None and not ("rate(" in sibling.expression and _is_climbing(course, one)):
+        if course is not None and not _is_climbing(course, one, rate_window_ms(written)):
             found.append(Sign(sibling.metric, sibling.role, course, one))
     return tuple(found)
 
 
-def _is_climbing(course: Course, exhibit: Exhibit) -> bool:
+def _is_climbing(course: Course, exhibit: Exhibit, rate_ms: int) -> bool:
     """Say whether the baseline of a rate is no baseline: the series began in what was asked, not long before it."""
     began = next((at for at, value in (*course.baseline, *course.points) if value is not None), None)
     if began is None or not course.baseline:
         return False
     asked_from = epoch_ms(exhibit.asked.query.time_range.start)
-    return began >= asked_from + course.step_ms and course.baseline[-1][0] < began + RATE_WINDOW_MS
+    return began >= asked_from + course.step_ms and course.baseline[-1][0] < began + rate_ms
 
 
 def saturations(signs: Sequence[Sign]) -> tuple[Saturation, ...]:
@@ -127,7 +133,7 @@ def _saturated(used: Sign, limit: Sign) -> Saturation | None:
 
 def _first_full(used: Sequence[Point], limit: Sequence[Point]) -> int | None:
     """Give the time of the first of SUSTAINED_POINTS samples in a row at FULL of the limit or more."""
-    bound = {at: value for at, value in limit if value}
+    bound = {at: value for at, value in limit if value is not None and value > 0}
     row: list[int] = []
     for at, value in used:
         full = value is not None and at in bound and value >= FULL * bound[at]

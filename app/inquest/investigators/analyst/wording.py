@@ -12,12 +12,14 @@ from inquest.stages.claims import render
 if TYPE_CHECKING:
     from inquest.domain.claim import Citation
     from inquest.domain.signals import ChangeRecord
-    from inquest.investigators.analyst.appraisal import NovelLines, SuspectChange
+    from inquest.investigators.analyst.appraisal import NovelLines
+    from inquest.investigators.analyst.changes import SuspectChange
     from inquest.investigators.analyst.exhibit import Course, Exhibit
     from inquest.investigators.analyst.signs import Saturation
 
 MAX_FRAGMENT_CHARS = 160
 SIGNIFICANT_DIGITS = 4
+"""Of a value with a fraction; a whole part is never cut: a claim is checked to the digits that it quotes."""
 
 
 def rendered(claim: Claim) -> Claim:
@@ -26,7 +28,9 @@ def rendered(claim: Claim) -> Claim:
 
 
 def readable(value: float) -> float:
-    """Round to SIGNIFICANT_DIGITS: a claim is checked to the digits that it quotes."""
+    """Round to SIGNIFICANT_DIGITS, but no digit before the point: 1234567.8 gives 1234568."""
+    if abs(value) >= 10**SIGNIFICANT_DIGITS:
+        return float(round(value))
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
