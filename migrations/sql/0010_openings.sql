@@ -9,14 +9,23 @@ language plpgsql as $$
 -- When the next investigations of the intake, of these severities, may start. Of each severity, and of those
 -- above it, at most max_new_per_hour in any hour: one starts an hour after the one that came max_new_per_hour
 -- before it, or now. What is less severe takes no slot from it: a critical alert does not wait behind warnings.
--- Reads at most max_new_per_hour rows of each severity.
+-- Reads at most max_new_per_hour rows of each severity; puts them in order only where the hour is nearly full.
 declare
   v_taken timestamptz[] := '{}';
   v_times timestamptz[] := array_fill(null::timestamptz, array[cardinality(p_ranks)]);
   v_rank int := greatest(highest_severity_rank(), (select max(r) from unnest(p_ranks) r));
+  v_least int := (select min(r) from unnest(p_ranks) r);
   v_at int;
 begin
-  while v_rank >= (select min(r) from unnest(p_ranks) r) loop
+  if (select count(*) from (
+      select from investigation
+      where workspace = p_rules.workspace and intake = p_rules.intake and intake <> ''
+        and severity_rank = any (array(select generate_series(v_least, v_rank))) and admitted_at > p_now - interval '1 hour'
+      limit p_rules.max_new_per_hour) taken) + cardinality(p_ranks) <= p_rules.max_new_per_hour
+  then
+    return array_fill(p_now, array[cardinality(p_ranks)]);
+  end if;
+  while v_rank >= v_least loop
     v_taken := array(
       select t from (
         select t from unnest(v_taken || array(

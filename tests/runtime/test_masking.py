@@ -9,6 +9,7 @@ import pytest
 from inquest.domain.alert import Alert
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.intake import MANY_ALERTS, accept
+from inquest.runtime.masking import AT_ONCE
 from inquest.wire.redaction import Redactor
 from tests.postgres import NewDatabase
 from tests.store.door import Door, arrival, counts, firing
@@ -90,3 +91,14 @@ async def test_a_large_post_is_masked_like_a_small_one(door: Door) -> None:
     await take(door, *(telling(firing(pod=str(n)), TOKEN) for n in range(MANY_ALERTS + 1)))
 
     assert not [alert for alert in stored(door) if TOKEN in str(alert)]
+
+
+async def test_a_secret_in_one_of_many_alerts_is_masked_and_the_others_stay_as_they_were_sent(door: Door) -> None:
+    sent = [firing(fingerprint=f"f{number:03}") for number in range(AT_ONCE + 2)]
+    sent[AT_ONCE] = sent[AT_ONCE].but(annotations={"note": f"seen {TOKEN} here"})
+
+    await take(door, *sent)
+
+    found = stored(door)
+    assert [alert for alert in found if alert.fingerprint != f"f{AT_ONCE}"] == sent[:AT_ONCE] + sent[AT_ONCE + 1 :]
+    assert TOKEN not in found[AT_ONCE].annotations["note"]

@@ -29,9 +29,21 @@ class _Told(Value):
     generator_url: str
 
 
+AT_ONCE = 100
+"""Alerts whose texts are looked through together, before each of them is: nearly all hold no secret."""
+
+_BETWEEN_ALERTS = "\n\0\n"
+"""A NUL is in no text that passed the sanitiser, and no format of a secret goes on past one."""
+
+
 def masked_members(members: Sequence[Keyed], redactor: Redactor) -> tuple[Keyed, ...]:
     """Give `members` with the secrets in their alerts masked, under the keys that they have."""
-    return tuple(_masked(member, redactor) for member in members)
+    shown: list[Keyed] = []
+    for first in range(0, len(members), AT_ONCE):
+        some = members[first : first + AT_ONCE]
+        suspect = _may_hold_a_secret([member.alert for member in some], redactor)
+        shown += [_masked(member, redactor) for member in some] if suspect else some
+    return tuple(shown)
 
 
 def masked_post(post: Post, redactor: Redactor) -> Post:
@@ -41,28 +53,29 @@ def masked_post(post: Post, redactor: Redactor) -> Post:
 
 
 def _masked(member: Keyed, redactor: Redactor) -> Keyed:
-    told = _told(member.alert)
-    if not _may_hold_a_secret(told, redactor):
+    alert = member.alert
+    if not _may_hold_a_secret([alert], redactor):
         return member
+    told = _Told(name=alert.name, labels=alert.labels, annotations=alert.annotations, generator_url=alert.generator_url)
     safe = _Told.parse(json.dumps(redactor.tree(told.model_dump(mode="json"))))
     if safe == told:
         return member
-    shown = member.alert.but(
+    shown = alert.but(
         name=safe.name, labels=safe.labels, annotations=safe.annotations, generator_url=safe.generator_url
     )
     return member.but(alert=shown, body=shown.canonical())
 
 
-def _may_hold_a_secret(told: _Told, redactor: Redactor) -> bool:
+def _may_hold_a_secret(alerts: Sequence[Alert], redactor: Redactor) -> bool:
     """Look through all texts at once, which is many times faster than a tree: a post may hold 20,000 alerts."""
-    named = (told.labels, told.annotations)
-    if any(is_secret_name(name) for labels in named for name in labels):
+    names = {name for alert in alerts for name in (*alert.labels, *alert.annotations)}
+    if any(is_secret_name(name) for name in names):
         return True
-    text = "\n".join(
-        [told.name, told.generator_url, *(word for labels in named for pair in labels.items() for word in pair)]
-    )
+    text = _BETWEEN_ALERTS.join("\n".join(_texts(alert)) for alert in alerts)
     return redactor.text(text) != text
 
 
-def _told(alert: Alert) -> _Told:
-    return _Told(name=alert.name, labels=alert.labels, annotations=alert.annotations, generator_url=alert.generator_url)
+def _texts(alert: Alert) -> list[str]:
+    """Give every text of `_Told`."""
+    named = (alert.labels, alert.annotations)
+    return [alert.name, alert.generator_url, *(word for labels in named for pair in labels.items() for word in pair)]

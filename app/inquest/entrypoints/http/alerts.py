@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 from starlette.requests import ClientDisconnect
 
 from inquest.domain.alert import Post
@@ -190,7 +189,7 @@ class _Taking:
             redactor = self._door.redactors.get(arrival.intake.workspace, FORMATS_ONLY)
             accepted = await accept(arrival, intake=self._door.intake, ids=self._door.ids, redactor=redactor)
         self._note(arrival, accepted)
-        return JSONResponse(accepted.model_dump(mode="json", exclude={"outcomes"}), status_code=202)
+        return Response(accepted.model_dump_json(exclude={"outcomes"}), status_code=202, media_type="application/json")
 
     @asynccontextmanager
     async def _inside_door(self) -> AsyncIterator[None]:
