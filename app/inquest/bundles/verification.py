@@ -9,7 +9,8 @@ from typing import NamedTuple
 from inquest.bundles.contents import evidence_of, has_begun, needed, recorded_digest
 from inquest.bundles.reading import Bundle, open_bundle
 from inquest.destinations.shared.bundle import EVIDENCE, MANIFEST, evidence_file, read_manifest
-from inquest.destinations.verification import VerifyResult, is_signed, read_sheet, verify_files
+from inquest.destinations.shared.signed import is_signed
+from inquest.destinations.verification import VerifyResult, read_sheet, verify_files
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.event import TERMINAL_KINDS, EventBody, RunCancelled, RunFailed, RunSucceeded
 from inquest.domain.projection import Projection

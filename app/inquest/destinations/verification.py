@@ -12,8 +12,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from inquest.destinations.shared.bundle import (
@@ -26,6 +24,7 @@ from inquest.destinations.shared.bundle import (
     read_manifest,
 )
 from inquest.destinations.shared.sheet import FORMS_VERSION, RULES_VERSION, Sheet, written
+from inquest.destinations.shared.signed import is_signed
 from inquest.domain.canonical import digest_of
 from inquest.domain.value import Value
 from inquest.stages.verification import recheck, uncheckable
@@ -113,9 +112,9 @@ _ALONE = "the file was checked alone: only a whole folder shows that nothing is 
 
 def sheet_at(path: Path) -> Sheet | None:
     """Read the report of a revision folder, an investigation's folder (its latest revision), or a report.json."""
-    folder = _newest(path) if path.is_dir() and not path.is_symlink() else path.parent
-    raw = None if isinstance(folder, str) else _read_file(folder / "report.json")
-    return read_sheet(raw) if isinstance(raw, bytes) else None
+    folder = _newest(path) if path.is_dir() else path.parent
+    raw = "" if isinstance(folder, str) else _read_file(folder / "report.json")
+    return None if isinstance(raw, str) else read_sheet(raw)
 
 
 class _Read(Value):
@@ -236,15 +235,6 @@ def _terminal_signature(sheet: Sheet, public_key: str | None, notes: list[str]) 
         yield "report.json: the terminal digest is signed with another key than the folder"
     if not is_signed(report.signature.public_key, report.signature.signature, report.terminal_digest.encode()):
         yield "report.json: the signature of the terminal digest does not fit"
-
-
-def is_signed(public_key: str, signature: str, message: bytes) -> bool:
-    """Say whether `signature` of `message` is by `public_key`, both in hex."""
-    try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 def read_sheet(raw: bytes | None) -> Sheet | None:
