@@ -131,10 +131,12 @@ $$;
 create function defer_over_the_day(p_workspace text, p_limits jsonb) returns void
 language plpgsql as $$
 declare
-  midnight timestamptz := day_spent(p_workspace, (p_limits -> 'usd_micros_a_day' ->> p_workspace)::bigint);
+  midnight timestamptz := coalesce(
+    day_spent(p_workspace, (p_limits -> 'usd_micros_a_day' ->> p_workspace)::bigint),
+    day_spent('', (p_limits ->> 'installation_usd_micros_a_day')::bigint));
   id text;
 begin
-  if midnight is null then
+  if midnight is null or not p_limits -> 'usd_micros_a_day' ? p_workspace then
     return;
   end if;
   for id in

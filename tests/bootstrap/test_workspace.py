@@ -59,6 +59,18 @@ def test_the_days_dollars_are_counted_where_a_model_costs_some(tmp_path: Path) -
     assert (limits.usd_micros_a_day, limits.only) == ({"paid": 500_000}, ("free", "paid"))
 
 
+def test_the_days_dollars_of_all_workspaces_are_counted_beside_each_ones(tmp_path: Path) -> None:
+    text = file_of(model={"names": ["openai/x"]}).replace('"version": 1', '"version": 1, "max_usd_per_day": 2.5')
+    paid, free = build(text, tmp_path)["default"], build(file_of(), tmp_path)["default"]
+
+    assert (paid.ceilings.installation_usd_micros, free.ceilings.installation_usd_micros) == (2_500_000, None)
+    limits = claim_limits({"free": free, "paid": paid})
+    assert (limits.installation_usd_micros_a_day, claim_limits({"free": free}).installation_usd_micros_a_day) == (
+        2_500_000,
+        None,
+    )
+
+
 def test_every_type_that_a_file_may_name_can_be_built() -> None:
     assert set(get_args(IntegrationSection.model_fields["type"].annotation)) == set(CONNECTORS)
     assert set(get_args(IntakeSection.model_fields["type"].annotation)) == set(SOURCES)

@@ -76,7 +76,29 @@ def test_two_integrations_never_share_a_credential_profile() -> None:
       two: {type: prometheus, url: "http://b", credential: {profile: p, bearer_env: B}}
 """
     )
-    with pytest.raises(ConfigurationError, match="share the credential profile 'p'"):
+    told = "default.integrations.one and .*default.integrations.two share the credential profile 'p'"
+    with pytest.raises(ConfigurationError, match=told):
+        parse(text, "f.yaml")
+
+
+@pytest.mark.parametrize(("profile", "is_taken"), [("p", False), ("q", True), ("", True)])
+def test_integrations_of_two_workspaces_share_no_credential_profile_either(profile: str, *, is_taken: bool) -> None:
+    text = f"""\
+version: 1
+workspaces:
+  one:
+    integrations:
+      metrics: {{type: prometheus, url: "http://a", credential: {{profile: p, bearer_env: A}}}}
+  two:
+    integrations:
+      metrics: {{type: prometheus, url: "http://b", credential: {{profile: "{profile}"}}}}
+"""
+    if is_taken:
+        assert set(parse(text, "f.yaml").workspaces) == {"one", "two"}
+        return
+    with pytest.raises(
+        ConfigurationError, match=r"workspaces\.two\.integrations\.metrics share the credential profile"
+    ):
         parse(text, "f.yaml")
 
 

@@ -75,3 +75,21 @@ async def test_a_workspace_that_costs_nothing_has_no_such_ceiling(store: Store) 
     spend(store, DOLLAR)
 
     assert await claim(store, ClaimLimits(usd_micros_a_day={"rival": 0})) == "inv-1"
+
+
+@pytest.mark.parametrize(("of_all", "deferred"), [(DOLLAR, True), (DOLLAR + 1, False)])
+async def test_what_all_workspaces_spent_together_holds_back_as_well(
+    store: Store, of_all: int, *, deferred: bool
+) -> None:
+    await store.opened()
+    spend(store, DOLLAR, workspace="")
+    limits = ClaimLimits(usd_micros_a_day={WORKSPACE: 9 * DOLLAR}, installation_usd_micros_a_day=of_all)
+
+    assert await claim(store, limits) == (None if deferred else "inv-1")
+
+
+async def test_dollars_of_all_workspaces_hold_nothing_back_where_nothing_costs_any(store: Store) -> None:
+    await store.opened()
+    spend(store, DOLLAR, workspace="")
+
+    assert await claim(store, ClaimLimits(installation_usd_micros_a_day=DOLLAR)) == "inv-1"

@@ -131,10 +131,12 @@ def build_worker(process: Process) -> Worker:
 def claim_limits(workspaces: Workspaces) -> ClaimLimits:
     """Give what claims may take: of the workspaces of the file, as much at once and a day as it says."""
     ceilings = {name: one.ceilings.workspace_usd_micros for name, one in workspaces.items()}
+    of_all = {one.ceilings.installation_usd_micros for one in workspaces.values()} - {None}
     return ClaimLimits(
         by_workspace={name: one.max_running for name, one in workspaces.items()},
         only=tuple(workspaces),
         usd_micros_a_day={name: micros for name, micros in ceilings.items() if micros is not None},
+        installation_usd_micros_a_day=min((micros for micros in of_all if micros is not None), default=None),
     )
 
 

@@ -71,6 +71,7 @@ class _Shared:
     base: Path
     cursor_key: CursorKey
     redactor: Redactor
+    max_usd_per_day: float | None
 
 
 def build_workspaces(
@@ -91,7 +92,7 @@ def build_workspaces(
     secrets = {name: secrets_of(one, name, base, problems) for name, one in configuration.workspaces.items()}
     problems.check()
     values = [*own_secrets, *(value for one in secrets.values() for value in one.values())]
-    shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values))
+    shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values), configuration.max_usd_per_day)
     built = {
         name: _workspace(name, section, secrets[name], shared, problems)
         for name, section in configuration.workspaces.items()
@@ -135,7 +136,7 @@ def _workspace(
     return Workspace(
         name=name,
         intakes=tuple(intakes),
-        ceilings=_ceilings(section),
+        ceilings=_ceilings(section, shared.max_usd_per_day),
         connectors=tuple(connectors),
         catalogue=tuple(_service(service, one) for service, one in section.services.items()),
         destinations=destinations,
@@ -215,11 +216,14 @@ def _outlet(
     )
 
 
-def _ceilings(section: WorkspaceSection) -> DailyCeilings:
-    """Give what a day may cost; the analyst costs nothing, so nothing waits for it."""
+def _ceilings(section: WorkspaceSection, of_all: float | None) -> DailyCeilings:
+    """Give what a day may cost, here and in all workspaces; the analyst costs nothing, so nothing waits for it."""
     if not section.model.names:
         return DailyCeilings()
-    return DailyCeilings(workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS))
+    return DailyCeilings(
+        workspace_usd_micros=int(section.budgets.max_usd_per_day * USD_MICROS),
+        installation_usd_micros=None if of_all is None else int(of_all * USD_MICROS),
+    )
 
 
 def _limits(section: WorkspaceSection) -> Limits:

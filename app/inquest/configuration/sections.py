@@ -216,11 +216,6 @@ class WorkspaceSection(Section):
                 if name not in self.intakes:
                     msg = f"a route names the intake {name!r}, which is not among {sorted(self.intakes)}"
                     raise ValueError(msg)
-        profiles = [one.credential.profile for one in self.integrations.values() if one.credential.profile]
-        shared = sorted({profile for profile in profiles if profiles.count(profile) > 1})
-        if shared:
-            msg = f"two integrations share the credential profile {shared[0]!r}: each needs its own"
-            raise ValueError(msg)
         for name, integration in self.integrations.items():
             if integration.credential.is_given and not integration.credential.profile:
                 msg = f"integrations.{name}.credential needs a profile: the name under which its secret is known"
@@ -232,6 +227,8 @@ class Configuration(Section):
     """The whole file."""
 
     version: Literal[1] = 1
+    max_usd_per_day: float | None = Field(default=None, ge=0, le=MAX_USD)
+    """Of all workspaces together; each has one of its own among its budgets."""
     workspaces: dict[Annotated[str, Field(pattern=NAME)], WorkspaceSection] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -243,4 +240,17 @@ class Configuration(Section):
                     msg = f"the intake {intake!r} is in workspace {seen[intake]!r} and in {workspace!r}: rename one"
                     raise ValueError(msg)
                 seen[intake] = workspace
+        return self
+
+    @model_validator(mode="after")
+    def _profiles_are_unique(self) -> Self:
+        """Refuse two of one name, of other workspaces too: it names one credential of the whole installation."""
+        seen: dict[str, str] = {}
+        for workspace, section in self.workspaces.items():
+            for name, integration in section.integrations.items():
+                profile, place = integration.credential.profile, f"workspaces.{workspace}.integrations.{name}"
+                if profile and profile in seen:
+                    msg = f"{seen[profile]} and {place} share the credential profile {profile!r}: each needs its own"
+                    raise ValueError(msg)
+                seen[profile] = place
         return self

@@ -13,7 +13,6 @@ from inquest.domain.investigation import WORKFLOW, Identity, Origin
 from inquest.domain.value import Instant, Value
 
 LEASE = timedelta(seconds=6)
-RENEW_EVERY = timedelta(seconds=2)
 BACKOFF_S = (1, 5, 25, 60)
 """Seconds before the next claim after the first, second .. charged attempt (design 10)."""
 FREE_STALLS = 3
@@ -62,6 +61,8 @@ class ClaimLimits(Value):
 
     One that is not named has no such ceiling.
     """
+    installation_usd_micros_a_day: int | None = None
+    """The same of all workspaces together. It holds nothing back in a workspace that is not named above."""
 
 
 class Claimed(Value):
