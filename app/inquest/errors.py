@@ -22,7 +22,6 @@
     |   `-- NotFound            no such row in this workspace
     |       `-- Gone            there was one, and it was deleted
     |-- ReplayMismatch          a journal does not rebuild what it recorded
-    |-- DeliveryUncertain       an unsafe send was started by a process that died before recording it
     |-- ModelError              the model's provider failed; carries a kind, never the provider's text
     `-- InvariantBroken         a bug of ours; goes to Sentry and fails the stage
 
@@ -128,10 +127,6 @@ class Gone(NotFound):
 
 class ReplayMismatch(InquestError):
     """A journal does not rebuild its recorded projection; the message names the first difference."""
-
-
-class DeliveryUncertain(InquestError):
-    """A first send may or may not have arrived and cannot be looked up."""
 
 
 class ModelError(InquestError):

@@ -482,15 +482,8 @@ class Intake(Protocol):
 # ---- the engine ----------------------------------------------------------------------------------------
 
 
-class Queue(Protocol):
-    """The bell. A ring is no right to act; a lost or doubled one is harmless."""
-
-    async def wake(self, tx: object, investigation_id: str) -> None:
-        """Ring for one id inside the transaction `tx` (an AsyncConnection)."""
-
-
 class Engine(Protocol):
-    """The other end of the bell: what hears the rings of one queue and calls for each."""
+    """What hears the bells of one queue and calls for each. The store's functions ring them, in their own transactions."""
 
     async def serve(
         self, queue: Literal["investigations", "deliveries"], on_ring: Callable[[str], Awaitable[None]], *, slots: int

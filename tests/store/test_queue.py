@@ -9,9 +9,8 @@ from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, ShrinkPool
 
-from inquest.errors import InvariantBroken
 from inquest.store.database import KEEPALIVES
-from inquest.store.queue import ListeningConnector, PersistentPool, ProcrastinateEngine, ProcrastinateQueue
+from inquest.store.queue import ListeningConnector, PersistentPool, ProcrastinateEngine
 from tests.store.builders import Store
 from tests.waiting import until
 
@@ -68,10 +67,13 @@ def jobs(store: Store) -> int:
     return count
 
 
+RING = "select inquest.ring(%(id)s)"
+
+
 async def wake(store: Store, *ids: str) -> None:
     async with store.database.transaction() as tx:
         for ring_id in ids:
-            await ProcrastinateQueue().wake(tx, ring_id)
+            await tx.exec_driver_sql(RING, {"id": ring_id})
 
 
 async def test_a_committed_ring_is_heard_with_its_id_and_leaves_no_row(store: Store) -> None:
@@ -84,17 +86,12 @@ async def test_a_committed_ring_is_heard_with_its_id_and_leaves_no_row(store: St
 async def test_a_ring_that_is_rolled_back_is_never_heard(store: Store) -> None:
     async def wake_and_fail() -> None:
         async with store.database.transaction() as tx:
-            await ProcrastinateQueue().wake(tx, "inv-1")
+            await tx.exec_driver_sql(RING, {"id": "inv-1"})
             raise RuntimeError("rolled back")
 
     with pytest.raises(RuntimeError, match="rolled back"):
         await wake_and_fail()
     assert jobs(store) == 0
-
-
-async def test_a_ring_needs_the_callers_transaction(store: Store) -> None:
-    with pytest.raises(InvariantBroken):
-        await ProcrastinateQueue().wake(None, "inv-1")
 
 
 async def test_a_job_carries_one_id_and_no_lock(store: Store) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from inquest.wire.sanitise import MIN_LIMIT, clean, clean_bytes
+from inquest.wire.sanitise import MIN_LIMIT, clean
 from tests.postgres import NewDatabase
 
 # Surrogates too: Hypothesis leaves them out unless asked for.
@@ -72,12 +72,6 @@ def test_no_text_is_longer_than_its_limit(text: str, limit: int) -> None:
     assert clean(safe.text, limit=limit).text == safe.text
 
 
-@given(st.binary(max_size=300))
-def test_any_bytes_become_safe_text(raw: bytes) -> None:
-    safe = clean_bytes(raw)
-    assert clean(safe.text).text == safe.text
-
-
 @pytest.mark.parametrize(
     ("text", "shown", "note"),
     [
@@ -102,13 +96,6 @@ def test_each_kind_is_shown_in_its_way(text: str, shown: str, note: str) -> None
 def test_the_recorded_injections_lose_what_hides_them(text: str) -> None:
     safe = clean(text).text
     assert not any(character in safe for character in "\x1b\x07\u202e\u202c")
-
-
-def test_invalid_utf8_is_replaced_and_its_first_byte_named() -> None:
-    safe = clean_bytes(b"ab\xff\x00")
-    assert (safe.text, safe.notes) == (
-        "ab�␀", ("invalid UTF-8 from byte 2 replaced", "1 control characters made visible"),
-    )  # fmt: skip
 
 
 def test_two_long_texts_that_differ_at_the_end_still_differ_when_cut() -> None:

@@ -180,7 +180,6 @@ class TurnCommitted(Value):
     """Calls past MAX_LISTED_CALLS, which are not in `calls` and were not answered."""
     provider_request_id: str = ""
     provider_response_id: str = ""
-    provider_item_ids: tuple[str, ...] = ()
 
 
 class BatchJoined(Value):

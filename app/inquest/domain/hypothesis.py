@@ -31,8 +31,3 @@ class Ledger(Value):
     """All hypotheses in opening order: the fold of the plan, open_hypothesis and judge calls."""
 
     entries: tuple[LedgerEntry, ...] = ()
-
-    @property
-    def is_settled(self) -> bool:
-        """Say whether every hypothesis was judged: supported, refuted, or open with the reason why."""
-        return all(entry.judgement != "open" or entry.reason for entry in self.entries)

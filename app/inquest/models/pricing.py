@@ -10,8 +10,6 @@ import math
 from inquest.domain.transcript import Usage
 from inquest.domain.value import Value
 
-TOKENS_PER_PRICE = 1_000_000
-
 
 class Price(Value):
     """Dollars per million tokens."""

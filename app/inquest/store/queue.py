@@ -1,4 +1,4 @@
-"""The engine: Procrastinate behind `ports.Queue` and `ports.Engine` (its safe use: ADR 0012).
+"""The engine: Procrastinate behind `ports.Engine` (its safe use: ADR 0012). `ring` of `migrations/sql` rings.
 
 A job is a bell and carries one id. Its retries, its handling of stalled jobs, `lock` and `queueing_lock` are
 never used; its attempts are not ours; a job that is lost or doubled changes nothing.
@@ -14,10 +14,8 @@ from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, MaintenanceTask
-from sqlalchemy.ext.asyncio import AsyncConnection
 from typing_extensions import override
 
-from inquest.errors import InvariantBroken
 from inquest.store.database import KEEPALIVES
 from inquest.store.url import conninfo
 from inquest.telemetry import Recurring
@@ -43,19 +41,7 @@ HAND_BACK_S = 1.0
 """How long an engine that ends, asked or broken, waits for the calls that run. They are bells: whoever does the work
 keeps it, and a broken engine that waited longer would keep the next one from hearing anything."""
 
-_RING = "select inquest.ring(%(id)s)"
-
 Upkeep = Callable[[], Awaitable[object]]
-
-
-class ProcrastinateQueue:
-    """`ports.Queue`: rings inside the caller's transaction."""
-
-    async def wake(self, tx: object, investigation_id: str) -> None:
-        """Ring for one investigation inside the transaction `tx` (an AsyncConnection of our `Database`)."""
-        if not isinstance(tx, AsyncConnection):
-            raise InvariantBroken("a ring needs the caller's transaction")
-        await tx.exec_driver_sql(_RING, {"id": investigation_id})
 
 
 class PersistentPool(AsyncConnectionPool[Any]):

@@ -79,15 +79,6 @@ def clean(text: str, *, limit: int = MAX_TEXT_CHARS) -> Clean:
     return Clean(safe, tuple(notes))
 
 
-def clean_bytes(raw: bytes, *, limit: int = MAX_TEXT_CHARS) -> Clean:
-    """Make `raw`, meant to be UTF-8, safe text; bytes that are not become U+FFFD, with a note of the first."""
-    try:
-        return clean(raw.decode("utf-8"), limit=limit)
-    except UnicodeDecodeError as error:
-        safe = clean(raw.decode("utf-8", "replace"), limit=limit)
-        return Clean(safe.text, (f"invalid UTF-8 from byte {error.start} replaced", *safe.notes))
-
-
 def _show(text: str) -> tuple[str, list[str]]:
     """Replace what is unsafe, kind by kind, each in one pass of C code: hostile text costs no more than other."""
     notes = []

@@ -32,7 +32,7 @@ async def test_the_uninterrupted_run_is_what_the_others_are_compared_with() -> N
     gathered, projected, host = await whole_run()
 
     assert (gathered.stop_reason, gathered.turns) == ("concluded", 6)
-    assert projected.ledger.is_settled
+    assert all(entry.judgement != "open" or entry.reason for entry in projected.ledger.entries)
     assert host.executions == 6
     assert await writes_of_a_whole_run() > 25
 
