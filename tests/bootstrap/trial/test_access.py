@@ -45,11 +45,11 @@ def test_a_token_or_a_user_comes_from_a_variable_or_a_file(tmp_path: Path, monke
     [
         ({"url": "prometheus:9090"}, "--prometheus: write http(s)://host[:port][/path]"),
         ({"url": f"http://ana:{SECRET}@h"}, "--prometheus: write http(s)://host[:port][/path]"),
-        ({"url": "http://h:99999"}, "--prometheus: write http(s)://host[:port][/prefix]"),
+        ({"url": "http://h:99999"}, "--prometheus: write http(s)://host[:port][/path]"),
         ({"kind": "loki", "url": "ftp://h"}, "--loki: write http(s)://host[:port][/path]"),
         ({"token_env": "UNSET"}, "--token-env: the variable UNSET is not set or empty"),
         ({"kind": "loki", "token_env": "UNSET"}, "--loki-token-env: the variable UNSET is not set or empty"),
-        ({"token_file": "/no/such"}, "--token-file: /no/such cannot be read as text"),
+        ({"token_file": "/no/such"}, "--token-file: /no/such cannot be read (No such file or directory)"),
         ({"token_env": "SET", "token_file": "f"}, "--token: give --token-env or --token-file, not both"),
         ({"username": "ana"}, "--username: goes together with --password-env or --password-file"),
         ({"password_env": "SET"}, "--username: goes together with --password-env or --password-file"),
@@ -57,7 +57,7 @@ def test_a_token_or_a_user_comes_from_a_variable_or_a_file(tmp_path: Path, monke
             {"username": "ana", "password_env": "SET", "token_env": "SET"},
             "--username: give a token or a user, not both",
         ),
-        ({"headers_file": "/no/such"}, "--headers-file: /no/such cannot be read as text"),
+        ({"headers_file": "/no/such"}, "--headers-file: /no/such cannot be read (No such file or directory)"),
     ],
 )
 def test_what_is_wrong_is_told_by_its_option(
