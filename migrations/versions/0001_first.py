@@ -30,6 +30,7 @@ FILES = (
     "0014_cancel.sql",
     "0015_rerun.sql",
     "0016_delete.sql",
+    "0017_noise.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

@@ -169,7 +169,8 @@ async def test_noise_moves_its_member_from_opened_to_noise_and_has_no_report(doo
     assert door.accounts("default") == {"accepted": 1, "noise": 1}
     assert installation.value("select status from investigation") == "succeeded"
     assert door.rows("select key from effect") == []
-    assert door.rows("select kind from delivery where kind = 'report'") == []
+    kinds = {row["kind"] for row in door.rows("select kind from delivery")}
+    assert kinds in (set(), {"received", "noise"})
     with pytest.raises(NotFound):
         await Reporting(door.database).form("default", opened, "md")
 

@@ -38,6 +38,7 @@ class RevisionKind(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     RESOLVED = "resolved"
+    NOISE = "noise"
 
 
 class DeliveryState(StrEnum):

@@ -57,7 +57,7 @@ class Report(Value):
     investigation_id: str
     workspace: str
     revision: int
-    kind: Literal["received", "progress", "question", "report", "members", "failed", "cancelled", "resolved"]
+    kind: Literal["received", "progress", "question", "report", "members", "failed", "cancelled", "resolved", "noise"]
     note: str = ""
     title: str
     service: str

@@ -74,18 +74,21 @@ async def conclude_failed(acts: Acts, kit: RunKit, opened: Open, *, reason: str 
 
 
 async def end_as_noise(acts: Acts, kit: RunKit) -> None:
-    """End one that was no incident: without diagnosis or report."""
-    await end_without_report(acts, kit, "noise")
+    """End one that was no incident: without diagnosis or report. What was received is closed where it was said."""
+    await end_without_report(acts, kit, "noise", revisions=(Revision(kind=RevisionKind.NOISE),))
 
 
-async def end_without_report(acts: Acts, kit: RunKit, stop_reason: StopReason) -> None:
-    """End one from which nothing is delivered."""
+async def end_without_report(
+    acts: Acts, kit: RunKit, stop_reason: StopReason, revisions: tuple[Revision, ...] = ()
+) -> None:
+    """End one from which no report is delivered."""
     rebuilt = await rebuilt_from(acts)
     ended = end_of(rebuilt, acts.chronicle, kit.signer)
     await acts.append(
         RunSucceeded(
             stop_reason=stop_reason, projection_digest=ended.digest, signature=ended.signature, spend=rebuilt.spend
         ),
+        revisions=revisions,
         spend=rebuilt.spend,
     )
 

@@ -84,7 +84,7 @@ LINES: list[tuple[EventBody, tuple[str, str] | None]] = [
     (StageCommitted(update=FactsExtracted(facts=facts())), ("facts", "CheckoutErrors since 2026-03-01 10:00:00 UTC")),
     (StageCommitted(update=FactsExtracted(facts=facts(noise="a test"))), ("facts", "noise: a test")),
     (PlanCommitted(plan=PLAN), ("plan", "1 hypotheses, 0 tools first, 0 calls to begin")),
-    (TURN, ("turn 3", "concludes")),
+    (TURN, ("turn 3", "asks nothing")),
     (
         BatchJoined(batch="turn/3", results=(ByReceipt(key="turn/3/call/1"), ByReceipt(key="turn/3/call/2"))),
         ("evidence", "turn/3: 2 x receipt"),
@@ -93,6 +93,10 @@ LINES: list[tuple[EventBody, tuple[str, str] | None]] = [
     (
         StageCommitted(update=EvidenceGathered(gathered=Gathered(stop_reason="concluded", turns=4, conclusion="-"))),
         ("gathered", "concluded after 4 turns"),
+    ),
+    (
+        StageCommitted(update=EvidenceGathered(gathered=Gathered(stop_reason="model_failed", turns=4, conclusion="-"))),
+        ("gathered", "the model failed after 4 turns"),
     ),
     (diagnosed("The pool ran dry."), ("diagnosis", "cause_found: The pool ran dry.")),
     (

@@ -26,6 +26,7 @@ KINDS: dict[str, Said] = {
     "members": Said("More alerts", "alerts joined after the investigation ended."),
     "failed": Said("Failed", "the investigation ended without a diagnosis; this is the evidence so far."),
     "cancelled": Said("Cancelled", "the investigation was ended before it had a diagnosis."),
+    "noise": Said("No incident", "it was told to be noise, so nothing was asked, and there is no report."),
     "resolved": Said("Resolved", "no alert of this episode fires any more."),
 }
 VERDICTS: dict[str, Said] = {

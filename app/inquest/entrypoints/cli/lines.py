@@ -90,8 +90,8 @@ def _(body: PlanCommitted) -> Said:
 
 @_said.register
 def _(body: TurnCommitted) -> Said:
-    asks = f"asks {_counted([call.name for call in body.calls])}"
-    return f"turn {body.turn}", asks if body.calls else "concludes"
+    # Without calls it concluded, was nudged or failed: what follows says which.
+    return f"turn {body.turn}", f"asks {_counted([call.name for call in body.calls])}"
 
 
 @_said.register
@@ -144,7 +144,9 @@ def _(update: FactsExtracted) -> Said:
 
 @_said.register
 def _(update: EvidenceGathered) -> Said:
-    return "gathered", f"{update.gathered.stop_reason} after {update.gathered.turns} turns"
+    found = update.gathered
+    why = "the model failed" if found.stop_reason == "model_failed" else found.stop_reason
+    return "gathered", f"{why} after {found.turns} turns"
 
 
 @_said.register
