@@ -151,6 +151,20 @@ def test_a_change_is_measured_on_one_series(shelf: Shelf) -> None:
     assert reason(shelf, claim) == "the series of the baseline is another one"
 
 
+def test_an_aggregate_is_not_measured_against_the_baseline_of_another_query() -> None:
+    shelf = Shelf()
+    shelf.add(matrix(series([30.0] * 20)), expression="sum(errors)")
+    shelf.add(matrix(series([200.0] * 20, start=at(-30))), expression="sum(requests)")
+    shelf.add(matrix(series([1.0] * 20, start=at(-30))), expression="sum(errors)")
+
+    def said(baseline: str, before: float) -> str:
+        cited = on_series(shelf, (("E1", "/series/0"), (baseline, "/series/0")))
+        return reason(shelf, Change(text="-", citations=cited, subject="errors", at=at(3), before=before, after=30.0))
+
+    assert said("E2", 200.0) == "the series of the baseline is another one"
+    assert said("E3", 1.0) == ""
+
+
 def test_a_baseline_comes_before_the_window(shelf: Shelf) -> None:
     swapped = on_series(shelf, (("E2", "/series/0"), ("E1", "/series/0")))
     claim = Change(text="-", citations=swapped, subject=ERRORS, at=at(3), before=0.31, after=0.01)
@@ -293,6 +307,12 @@ def test_could_not_look_is_not_nothing_found(rule: str, about: dict[str, object]
     assert said in found if said else found == "", (rule, found)
 
 
+def test_that_a_tool_found_nothing_is_no_more_than_that_one_query_did() -> None:
+    shelf = Shelf()
+    shelf.add(Logs(lines=()), source="loki", tool="loki_query", expression=QUERY)
+    assert "answers another query" in absent(shelf, "E1", "loki_query")
+
+
 def test_content_without_a_list_of_matches_cannot_show_absence(shelf: Shelf) -> None:
     shelf.add(Other(value={}), source="kubernetes", expression=QUERY)
     assert "cannot show absence" in absent(shelf, "E8")
@@ -335,6 +355,25 @@ def test_change_event(shelf: Shelf, rule: str, changed: dict[str, object], said:
     )
     found = reason(shelf, holds.but(**changed))
     assert said in found if said else found == "", (rule, found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "what", "said"),
+    [
+        ("merge_request", "Fix cart", "deployment of checkout", "is of a merge_request, not of a deployment"),
+        ("merge_request", "Fix cart", "merge request of checkout", ""),
+        ("deployment", "Fix cart", "rollback of checkout", ""),
+        ("deployment", "Fix cart", "merge of checkout", "is of a deployment, not of a merge_request"),
+        ("deployment", "Merge the carts", "checkout: Merge the carts", ""),
+        ("commit", "Fix cart", "checkout deployed", "is of a commit, not of a deployment"),
+    ],
+)
+def test_a_merge_is_not_called_a_deployment(kind: str, title: str, what: str, said: str) -> None:
+    shelf = Shelf()
+    shelf.add(changes(deployment("c-1", at(1), title).but(change=kind)), source="gitlab", expression="changes")
+    claim = ChangeEvent(text="-", citations=(cite(shelf, "E1", "/changes/0"),), change_id="c-1", what=what, at=at(1))
+    found = reason(shelf, claim)
+    assert said in found if said else found == "", found
 
 
 def test_a_change_event_is_a_change_record(shelf: Shelf) -> None:

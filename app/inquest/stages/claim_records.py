@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 MIN_FRAGMENT_CHARS = 3
 LATE_BY = timedelta(minutes=5)
 """How far short of the moment of asking an answer may end and still be one "over the window"."""
+_WORD = re.compile(r"[a-z]+")
+KIND_WORDS = {
+    "deployment": frozenset({"deploy", "deployed", "deployment", "rollout", "rollback"}),
+    "merge_request": frozenset({"merge", "merged"}),
+    "commit": frozenset({"commit", "committed"}),
+}
+"""By which words a sentence says what kind of change it was."""
 LISTS = {
     "matrix": "series", "vector": "samples", "logs": "lines", "changes": "changes", "alerts": "alerts",
     "rules": "rules", "series": "series", "names": "names",
@@ -67,7 +75,7 @@ def check_absent(claim: Absent, cited: Sequence[Cited], window: IncidentWindow |
     """
     for one in cited:
         observation = one.item.observation
-        if _plain(claim.query) not in {_plain(observation.expression), _plain(observation.tool)} - {""}:
+        if _plain(claim.query) != _plain(observation.expression or observation.tool):
             raise NotShown(f"{one.item.name} answers another query", contradicted=True)
         if observation.error is not None:
             raise NotShown(f"{one.item.name} is only a part of an answer: {observation.error.message}")
@@ -107,9 +115,19 @@ def check_change_event(claim: ChangeEvent, cited: Sequence[Cited]) -> None:
         raise NotShown(f"{cited[0].item.name} is cited where there is no change record")
     if record["change_id"] != claim.change_id:
         raise NotShown(f"the record there is of another change, {str(record['change_id'])[:64]!r}", contradicted=True)
+    _check_kind(claim.what, record)
     moments = [record.get("time"), record.get("finished")]
     there = [from_epoch_ms(at) for at in moments if isinstance(at, int)]
     check_moment(claim.at, there, "the change")
+
+
+def _check_kind(what: str, record: dict[str, Json]) -> None:
+    """Check that a merge is not called a deployment: a kind that is said is the record's, or in its title."""
+    said = set(_WORD.findall(what.lower()))
+    titled = set(_WORD.findall(f"{record.get('title', '')} {record.get('service', '')}".lower()))
+    for kind, words in KIND_WORDS.items():
+        if kind != record.get("change") and (said & words) - titled:
+            raise NotShown(f"the record there is of a {record.get('change')}, not of a {kind}", contradicted=True)
 
 
 def _scalar(value: Json) -> str:

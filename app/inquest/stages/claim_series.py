@@ -97,13 +97,14 @@ def check_correlates(claim: CorrelatesInTime, cited: Sequence[Cited]) -> float:
 def course(cited: Sequence[Cited], window: IncidentWindow | None) -> tuple[Sequence[Point], Sequence[Point]]:
     """Give the points of the cited series, and the points that say what is normal for it.
 
-    These are the second citation where there is one (it must be the same series); else the points before the
-    incident window; else the leading third. Raises NotShown.
+    These are the second citation where there is one (it must be the same series of the same query: an aggregate has no
+    labels to tell it from another's); else the points before the incident window; else the leading third. Raises
+    NotShown.
     """
     series = series_at(cited[0])
     if len(cited) > 1:
         normal = series_at(cited[1])
-        if normal.labels != series.labels:
+        if normal.labels != series.labels or _question(cited[0]) != _question(cited[1]):
             raise NotShown("the series of the baseline is another one", contradicted=True)
         if not normal.points or not series.points or normal.points[0][0] >= series.points[0][0]:
             raise NotShown("the series of the baseline does not begin before the other")
@@ -115,6 +116,11 @@ def course(cited: Sequence[Cited], window: IncidentWindow | None) -> tuple[Seque
             return tuple(point for point in series.points if point[0] >= start), before
     baseline, rest = split_leading(series.points)
     return rest, baseline
+
+
+def _question(cited: Cited) -> tuple[str, ...]:
+    seen = cited.item.observation
+    return seen.source, seen.tenant, seen.tool, seen.expression
 
 
 class Course(NamedTuple):

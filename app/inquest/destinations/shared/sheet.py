@@ -19,7 +19,7 @@ from inquest.domain.value import Digest, Json, Value
 
 FORMS_VERSION = 2
 """Moves with every change to how a form is written: only the same version can be written anew and compared."""
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Moves with every change to how claims, verdicts and scores are checked."""
 
 
