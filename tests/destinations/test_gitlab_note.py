@@ -139,6 +139,7 @@ HTML = {"Content-Type": "text/html"}
     ("answer", "uncertain"),
     [
         (Reply(502, b"<html>", HTML), True),
+        (Reply(408, b"<html>", HTML), True),
         (Reply(201, b"<html>log in</html>", HTML), True),
         (Reply(201, b'{"id": 1', {"Content-Type": "application/json"}), True),
         (Reply(201, b"{}"), True),

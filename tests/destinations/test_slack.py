@@ -214,6 +214,7 @@ async def send_to(handler: Handler) -> Sent | DeliveryFailed:
         (Reply(200, b'{"ok": true}', {"Content-Type": "application/json"}), True),
         (Reply(200, b'["no", "object"]', {"Content-Type": "application/json"}), True),
         (Reply(503, b"", {"Content-Type": "text/plain"}), True),
+        (Reply(408, b"late", {"Content-Type": "text/html"}), True),
         (Reply(200, b"ok", {"Content-Type": "text/plain"}), True),
         (Reply(200, b"\x1f\x8b", {"Content-Type": "application/gzip"}), True),
         (Reply(200, b"9" * 5_000, {"Content-Type": "application/json"}), True),

@@ -27,7 +27,7 @@ CONNECT_TIMEOUT_S = 3.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """A page of notes: 20 of at most 1,000,000 characters would be more, and are not read."""
 CHUNK_BYTES = 65_536
-HTTP_TOO_MANY, HTTP_SERVER_ERROR = 429, 500
+HTTP_TIMEOUT, HTTP_TOO_MANY, HTTP_SERVER_ERROR = 408, 429, 500
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ def _refused(error: GitlabError, retry_after: str) -> DeliveryFailed:
     status = error.response_code
     if status == HTTP_TOO_MANY:
         return DeliveryFailed(reason="GitLab asks to wait", retry=True, retry_after_ms=_ms(retry_after))
-    if status is None or status >= HTTP_SERVER_ERROR:
+    if status is None or status == HTTP_TIMEOUT or status >= HTTP_SERVER_ERROR:
         return DeliveryFailed(reason="GitLab broke while it answered", retry=True, uncertain=True)
     return DeliveryFailed(reason=f"GitLab refuses it with HTTP {status}", retry=False)
 
@@ -147,7 +147,9 @@ def _unanswered(error: BaseException) -> DeliveryFailed:
         case TooLate():
             return DeliveryFailed(reason="no time was left to ask GitLab", retry=True)
         case requests.TooManyRedirects():
-            return DeliveryFailed(reason="GitLab redirects: its url is another one", retry=False)
+            return DeliveryFailed(
+                reason="GitLab redirects: its url is another one, or the project has moved", retry=False
+            )
         case requests.ConnectTimeout():
             return DeliveryFailed(reason="GitLab cannot be reached", retry=True)
         case _ if _never_connected(error):

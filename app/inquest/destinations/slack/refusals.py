@@ -14,7 +14,7 @@ _BROKE = frozenset({"fatal_error", "internal_error", "request_timeout", "service
 """Slack says of the first two that some of the work may have been done."""
 _BUSY = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _CODE = re.compile(r"^[a-z_]{1,64}\Z")
-HTTP_REDIRECT, HTTP_TOO_MANY, HTTP_SERVER_ERROR = 300, 429, 500
+HTTP_REDIRECT, HTTP_TIMEOUT, HTTP_TOO_MANY, HTTP_SERVER_ERROR = 300, 408, 429, 500
 
 
 class Refusal(DeliveryFailed):
@@ -32,7 +32,8 @@ def refused(error: SlackApiError) -> Refusal:
     status, code = _status(error), _code(error)
     if status == HTTP_TOO_MANY or code in _BUSY:
         return Refusal(reason="Slack asks to wait", retry=True, retry_after_ms=_retry_after_ms(error), code=code)
-    if code in _BROKE or status >= HTTP_SERVER_ERROR or (not code and status < HTTP_REDIRECT):
+    broke = code in _BROKE or status == HTTP_TIMEOUT or status >= HTTP_SERVER_ERROR
+    if broke or (not code and status < HTTP_REDIRECT):
         return Refusal(reason="Slack broke while it answered", retry=True, uncertain=True, code=code)
     said = f"Slack refuses it: {code}" if code else f"Slack refuses it with HTTP {status}"
     return Refusal(reason=said, retry=False, code=code)
