@@ -1,12 +1,14 @@
 """An installation in a temporary folder: the embedded Postgres as it ships, and real processes of ours on it.
 
-Whatever is started is stopped at the end of its `with`, by its process id; the folder goes last.
+Whatever is started is stopped at the end of its `with`, by its process id; the folder goes last. A bench that is
+killed takes everything with it: its children end when the pipe to them is closed, and a guard stops Postgres.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,8 +26,10 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from bench.errors import BenchBroken
+from bench.guard import guarded, postgres_of
 from inquest.bootstrap.home import DATABASE, bring_up
 from inquest.domain.intake import MAX_NEW_PER_HOUR
+from inquest.entrypoints.cli.attended import ATTENDED
 from inquest.settings import child_environment
 from inquest.store import embedded
 
@@ -74,14 +78,17 @@ class Running:
 
 @contextmanager
 def running(name: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Iterator[Running]:
-    """Run a process for the length of a `with`. It is asked to end, and killed when that takes too long."""
+    """Run a process for the length of a `with`. It is asked to end, and killed when that takes too long.
+
+    It has to end when its standard input is closed.
+    """
     output = folder / f"{name}.log"
     with output.open("wb") as log:
         process = subprocess.Popen(
             arguments,
             stdout=log,
             stderr=log,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # never written to: the child ends when it is closed
             cwd=ROOT,
             env=child_environment(environment, own=False),
         )
@@ -94,7 +101,7 @@ def running(name: str, arguments: Sequence[str], folder: Path, environment: Mapp
                 process.wait(STOP_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+        process.communicate()  # closes the pipe
 
 
 @dataclass(frozen=True)
@@ -150,14 +157,14 @@ class Installation:
     @contextmanager
     def serving(self) -> Iterator[Running]:
         """Run `inquest serve`; it takes alerts inside the `with`."""
-        with running("serve", ours("serve"), self.folder, self.environment) as process:
+        with running("serve", ours("serve", ATTENDED), self.folder, self.environment) as process:
             until(lambda: self._is_ready(process), "inquest serve is ready")
             yield process
 
     @contextmanager
     def working(self) -> Iterator[Running]:
         """Run `inquest work`; it claims inside the `with`."""
-        with running("work", ours("work"), self.folder, self.environment) as process:
+        with running("work", ours("work", ATTENDED), self.folder, self.environment) as process:
             until(lambda: process.has_said("worker_started"), "inquest work is ready")
             yield process
 
@@ -194,14 +201,21 @@ def free_port() -> int:
 
 
 @contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="inquest-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # a guard may be at it too
+
+
+@contextmanager
 def installation(settings: Mapping[str, str] | None = None) -> Iterator[Installation]:
     """Make one for the length of a `with`, with the schema of this release. `settings` are Postgres's own."""
-    with tempfile.TemporaryDirectory(prefix="inquest-bench-") as made:
-        folder = Path(made)
-        with embedded.start(folder / "home" / "postgres", settings=settings) as server:
-            url = server.sqlalchemy_url(DATABASE)
-            bring_up(url, upgrade=True)
-            conninfo = make_conninfo(server.conninfo, dbname=DATABASE)
-            one = Installation(folder, free_port(), conninfo, url, secrets.token_hex(16))
-            one.configure()
-            yield one
+    with _folder() as folder, guarded(folder), embedded.start(postgres_of(folder), settings=settings) as server:
+        url = server.sqlalchemy_url(DATABASE)
+        bring_up(url, upgrade=True)
+        conninfo = make_conninfo(server.conninfo, dbname=DATABASE)
+        one = Installation(folder, free_port(), conninfo, url, secrets.token_hex(16))
+        one.configure()
+        yield one

@@ -2,7 +2,8 @@
 
 Open loop: each post has a moment at which it is due, whatever became of those before, and its latency counts
 from that moment. It is bounded: at most `lanes` posts wait for an answer, and one that is due while all lanes
-wait is sent late, its latency growing. Closed loop: each lane sends the next post when it has its answer.
+wait is sent late, its latency growing. What is achieved are the 202s that came while posts were due: what is answered
+later was not kept up with. Closed loop: each lane sends the next post when it has its answer.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Sent(Value):
     receipts: tuple[str, ...] = ()
     unanswered: int = 0
     sent_late: int = 0
+    in_window: int = 0
+    """Those of the 202s that came within `seconds`."""
     seconds: float = 0.0
     """Open loop: for how long posts were due. Closed: from the first post to the last answer."""
 
@@ -101,10 +104,12 @@ class _Ledger:
         self.receipts: list[bytes] = []
         self.unanswered = 0
         self.sent_late = 0
+        self.in_window = 0
 
-    def answered(self, answer: Answer, seconds: float) -> None:
+    def answered(self, answer: Answer, seconds: float, *, in_window: bool) -> None:
         self.statuses[str(answer.status)] += 1
         if answer.status == ACCEPTED:
+            self.in_window += in_window
             self.latencies_ms.append(seconds * 1000)
             self.receipts.append(answer.body)  # read when all is over: reading costs time
 
@@ -126,6 +131,7 @@ async def send(
         receipts=tuple(json.loads(body)["receipt_id"] for body in ledger.receipts),
         unanswered=ledger.unanswered,
         sent_late=ledger.sent_late,
+        in_window=ledger.in_window,
         seconds=seconds,
     )
 
@@ -157,7 +163,8 @@ async def _run(
                 lane.close()
                 lane = await open_lane()
             else:
-                ledger.answered(answer, clock.now() - due)
+                now = clock.now()
+                ledger.answered(answer, now - due, in_window=pace.per_second is None or now - start <= pace.seconds)
     finally:
         lane.close()
 
@@ -173,5 +180,6 @@ def together(parts: Sequence[Sent]) -> Sent:
         receipts=tuple(one for part in parts for one in part.receipts),
         unanswered=sum(part.unanswered for part in parts),
         sent_late=sum(part.sent_late for part in parts),
+        in_window=sum(part.in_window for part in parts),
         seconds=sum(part.seconds for part in parts),
     )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from bench.machine import Machine
-from bench.rows import Aim, Row
+from bench.rows import DISTURBED_SHARE, Aim, Row
 from bench.summary import short
 from inquest.domain.value import Json
 
 HEAD = ("what", "figures", "aim", "met", "other CPU", "loop", "")
 MET = {True: "yes", False: "NO", None: "-"}
+DISTURBED = "DISTURBED"
 
 
 def best_loop_ms(rows: Sequence[Row], loops_ms: Sequence[float]) -> float:
@@ -34,6 +35,7 @@ def printed(rows: Sequence[Row], machine: Machine, *, loop_ms: float, load_after
     lines += [
         "",
         "other CPU: cores that processes other than ours kept busy meanwhile, of those there are.",
+        f"DISTURBED: that was over {DISTURBED_SHARE:.0%} of them, and the figure is not this machine's.",
         f"loop: what a fixed piece of arithmetic took around it, in times of the best of this run ({short(loop_ms)} ms).",
         "Figures are those of a quiet machine only where both are small.",
     ]
@@ -50,6 +52,7 @@ def as_json(rows: Sequence[Row], machine: Machine, *, loop_ms: float, load_after
             {
                 **row.model_dump(mode="json"),
                 "met": row.met,
+                "disturbed": row.surroundings.disturbed(machine.cores),
                 "loop_ratio": row.surroundings.loop_ms / loop_ms,
             }
             for row in rows
@@ -72,7 +75,9 @@ def _cells(row: Row, cores: int, loop_ms: float) -> tuple[str, ...]:
         "  ".join(f"{figure.name} {short(figure.value)} {figure.unit}".rstrip() for figure in row.figures),
         ", ".join(_aim(aim) for aim in row.aims) or "-",
         MET[row.met],
-        "unknown" if seen.other_cores is None else f"{seen.other_cores:.2f} of {cores}",
+        "unknown"
+        if seen.other_cores is None
+        else f"{seen.other_cores:.2f} of {cores} {DISTURBED if seen.disturbed(cores) else ''}".rstrip(),
         f"{seen.loop_ms / loop_ms:.2f}x",
         row.note,
     )

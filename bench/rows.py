@@ -25,6 +25,10 @@ class Aim(Value):
         return (self.most is None or value <= self.most) and (self.least is None or value >= self.least)
 
 
+DISTURBED_SHARE = 0.1
+"""Of all cores: when others kept more of them busy, a figure is not the machine's."""
+
+
 class Surroundings(Value):
     """What went on while something was measured.
 
@@ -34,6 +38,10 @@ class Surroundings(Value):
 
     other_cores: float | None
     loop_ms: float
+
+    def disturbed(self, cores: int) -> bool | None:
+        """Say whether others used more than DISTURBED_SHARE of `cores`; None where that is not known."""
+        return None if self.other_cores is None else self.other_cores > cores * DISTURBED_SHARE
 
 
 class Row(Value):

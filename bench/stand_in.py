@@ -16,6 +16,7 @@ from typing import Any
 from bench.installation import HOST, Installation, running, until
 from bench.instant_source import POINTS
 from bench.script import CONCLUSION, DIAGNOSIS, TWENTY_TURNS, calls
+from inquest.entrypoints.cli.attended import end_with_the_starter
 from tests.fakes.loopback import Reply, Seen, loopback
 
 TOOL = "prometheus_query_range"
@@ -69,7 +70,8 @@ def answer(seen: Seen) -> Reply:
 
 
 async def serve() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is ended, or whoever started it is gone."""
+    end_with_the_starter()
     async with loopback(answer) as one:
         sys.stdout.write(f"{one.port}\n")
         sys.stdout.flush()

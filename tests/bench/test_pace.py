@@ -99,6 +99,18 @@ async def test_an_open_loop_sends_at_its_rate_however_long_answers_take(clock: V
     assert (found.sent_late, found.seconds, found.accepted) == (0, 1.0, 10)
 
 
+async def test_what_an_open_loop_achieves_is_what_is_answered_while_posts_are_due(clock: VirtualClock) -> None:
+    found = await sent(Pace(lanes=8, seconds=1.0, most=99, per_second=10), Server(clock, takes=0.35))
+
+    assert (found.accepted, found.in_window) == (10, 7)  # those due at 0.7, 0.8 and 0.9 s came after 1 s
+
+
+async def test_a_closed_loop_ends_with_its_last_answer_and_all_of_them_count(clock: VirtualClock) -> None:
+    found = await sent(Pace(lanes=2, seconds=1.0, most=99), Server(clock, takes=0.4))
+
+    assert found.in_window == found.accepted == 6
+
+
 async def test_an_open_loop_never_has_more_posts_waiting_than_lanes(clock: VirtualClock) -> None:
     server = Server(clock, takes=10)
 
@@ -141,7 +153,13 @@ async def test_a_lane_whose_connection_broke_goes_on_over_a_new_one(clock: Virtu
 
 def test_measurements_of_one_thing_add_up() -> None:
     one = Sent(
-        latencies_ms=(1.0,), statuses={"202": 1, "503": 2}, receipts=("a",), unanswered=1, sent_late=3, seconds=2
+        latencies_ms=(1.0,),
+        statuses={"202": 1, "503": 2},
+        receipts=("a",),
+        unanswered=1,
+        sent_late=3,
+        in_window=1,
+        seconds=2,
     )
     two = Sent(latencies_ms=(4.0,), statuses={"202": 1}, receipts=("b",), seconds=3)
 
@@ -151,5 +169,6 @@ def test_measurements_of_one_thing_add_up() -> None:
         receipts=("a", "b"),
         unanswered=1,
         sent_late=3,
+        in_window=1,
         seconds=5,
     )

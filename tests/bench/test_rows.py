@@ -53,9 +53,16 @@ def test_the_loop_is_told_in_times_of_the_best_one_of_the_run() -> None:
     assert best == 4.0
     told = [line.split("  ") for line in text.splitlines() if line.startswith("  what it is")]
     assert [[cell.strip() for cell in line if cell] for line in told] == [
-        ["what it is", "rate 300 /s", "rate >= 301", "NO", "0.50 of 2", "2.00x"],
+        ["what it is", "rate 300 /s", "rate >= 301", "NO", "0.50 of 2 DISTURBED", "2.00x"],
         ["what it is", "p99 7 ms", "-", "-", "unknown", "1.00x"],
     ]
+
+
+@pytest.mark.parametrize(("others", "said"), [(0.2, False), (0.21, True), (0.0, False), (None, None)])
+def test_a_figure_is_disturbed_when_others_used_over_a_tenth_of_the_cores(
+    others: float | None, said: bool | None
+) -> None:
+    assert Surroundings(other_cores=others, loop_ms=1.0).disturbed(cores=2) is said
 
 
 def test_json_says_what_the_table_says() -> None:
@@ -67,7 +74,7 @@ def test_json_says_what_the_table_says() -> None:
         "machine": MACHINE.model_dump(mode="json"),
         "load_after": 1.5,
         "best_loop_ms": 4.0,
-        "rows": [{**one.model_dump(mode="json"), "met": False, "loop_ratio": 2.0}],
+        "rows": [{**one.model_dump(mode="json"), "met": False, "disturbed": True, "loop_ratio": 2.0}],
     }
 
 
