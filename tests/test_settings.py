@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from inquest.errors import ConfigurationError
 from inquest.settings import Settings, child_environment, operator_token, secret, secret_headers
@@ -49,6 +50,26 @@ def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.Mo
 def test_a_service_is_named_by_a_plain_url(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         settings(monkeypatch, URL=url)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("MODEL", "a,,b", "write NAME, or NAME,NAME in the order to ask"),
+        ("MODEL", "a b", "write NAME, or NAME,NAME in the order to ask"),
+        ("MODEL_PRICE", "3", "write INPUT/OUTPUT, as in 3/15"),
+        ("MODEL_PRICE", "-1/2", "write INPUT/OUTPUT, as in 3/15"),
+        ("MODEL_PRICE", "1e3/2", "write INPUT/OUTPUT, as in 3/15"),
+        ("MODEL_BASE_URL", "models:8080", "write http(s)://host[:port][/path]"),
+    ],
+)
+def test_what_is_said_of_a_model_wrongly_is_told_how_to_write_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        settings(monkeypatch, **{name: value})
+
+    assert told in str(refused.value)
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

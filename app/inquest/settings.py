@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote, urlsplit
@@ -32,6 +34,17 @@ def _home() -> Path:
 Place = Annotated[Path, AfterValidator(Path.expanduser)]
 
 
+_MODELS = re.compile(r"[^\s,]+(?:,[^\s,]+)*")
+_PRICE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?/[0-9]{1,6}(?:\.[0-9]{1,6})?")
+
+
+def _written(form: re.Pattern[str], words: str, text: str) -> str:
+    """Give `text` when it has the form. Raises ValueError with `words`."""
+    if not form.fullmatch(text):
+        raise ValueError(words)
+    return text
+
+
 class Settings(BaseSettings):
     """What one process is told by its environment (INQUEST_*). A variable that is empty is one that is not set.
 
@@ -55,13 +68,18 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=4, ge=1, le=64)
     lease_s: float = Field(default=6.0, ge=0.5, le=300)
     drain_grace_s: float = Field(default=20.0, ge=0, le=24)
-    model: str | None = Field(default=None, pattern=r"^[^\s,]+(,[^\s,]+)*$")
+    model: (
+        Annotated[str, AfterValidator(partial(_written, _MODELS, "write NAME, or NAME,NAME in the order to ask"))]
+        | None
+    ) = None
     """`try` alone: the models to ask, by commas, in order. What runs from a file has its models there."""
-    model_base_url: str | None = Field(default=None, pattern=r"^https?://[^\s@?#]+$")
+    model_base_url: Annotated[str, AfterValidator(address.checked)] | None = None
     model_api_key: SecretStr | None = None
     model_api_key_file: Place | None = None
     model_context_window_tokens: int | None = Field(default=None, ge=4_000)
-    model_price: str | None = Field(default=None, pattern=r"^[0-9]{1,6}(\.[0-9]{1,6})?/[0-9]{1,6}(\.[0-9]{1,6})?$")
+    model_price: Annotated[str, AfterValidator(partial(_written, _PRICE, "write INPUT/OUTPUT, as in 3/15"))] | None = (
+        None
+    )
     """Dollars per million tokens, INPUT/OUTPUT."""
     sentry_dsn: SecretStr | None = None
     log_format: str = Field(default="json", pattern="^(json|console)$")
