@@ -20,6 +20,7 @@ from inquest.domain.observation import Context, Error, Observation, Partial, Que
 from inquest.domain.tool import ToolSpec
 from inquest.domain.value import rfc3339
 from inquest.ports import Connector, InvalidQuery, Reading, Tool
+from inquest.wire.apart import apart
 from inquest.wire.observe import content_bytes
 from inquest.wire.redaction import Redactor
 from inquest.wire.refusals import context_refusal
@@ -69,7 +70,7 @@ async def execute_read(
     if tool is None:
         return _refused(failure(FailureCode.CAPABILITY_DENIED, "tool: not one of this connector"))
     reading = await _read(tool, context, asked, unexpected)
-    return _without_strangers(reading, asked, context, tool.spec)
+    return await apart(_without_strangers, reading, asked, context, tool.spec)
 
 
 async def _read(tool: Tool, context: Context, query: Query, unexpected: Unexpected) -> Reading:

@@ -20,6 +20,7 @@ from inquest.domain.tool import ToolSpec
 from inquest.domain.value import Json
 from inquest.domain.window import Window
 from inquest.ports import Clock, InvalidQuery, Reading
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask, Page
 from inquest.wire.cursor import MAX_PROVIDER_CURSOR_CHARS, CursorKey, PageCursor
 from inquest.wire.observe import Asked, Observed, observe
@@ -90,7 +91,7 @@ class ReadTool:
                 if isinstance(page, Failure):
                     return Reading(outcome=Error(error=page), contents={}, exchanges=ask.exchanges)
                 # In a thread: a large answer takes seconds, and the worker renews its lease meanwhile.
-                observed = await asyncio.to_thread(self._observe, page, prepared, cursor)
+                observed = await apart(self._observe, page, prepared, cursor)
         except TimeoutError:
             return Reading(outcome=Error(error=ask.late()), contents={}, exchanges=ask.exchanges)
         except ValidationError:

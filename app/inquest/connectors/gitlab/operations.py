@@ -17,6 +17,7 @@ from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.signals import ChangeRecord, Changes
 from inquest.domain.value import epoch_ms, rfc3339
 from inquest.domain.window import Window
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask, Page
 from inquest.wire.read_tool import Arguments
 from inquest.wire.redaction import Redactor
@@ -153,7 +154,7 @@ class Operations:
         if isinstance(answer, Failure):
             return _of(project, answer)
         # In a thread: a large answer takes a while, and other reads go on meanwhile.
-        listed = await asyncio.to_thread(read_list, answer, page=page, of_ref=asked.of_ref, now=ask.clock.now())
+        listed = await apart(read_list, answer, page=page, of_ref=asked.of_ref, now=ask.clock.now())
         if isinstance(listed, Failure):
             return _of(project, listed)
         read, window = asked.read(Reader(project, self._redactor)), ask.query.time_range

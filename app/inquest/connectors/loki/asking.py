@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from inquest.connectors.loki import shapes
@@ -14,6 +13,7 @@ from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.signals import Volume
 from inquest.domain.value import Labels
 from inquest.domain.window import Window
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask
 from inquest.wire.logql import Scoped
 from inquest.wire.transport import Segments
@@ -28,7 +28,7 @@ async def told(ask: Ask, path: Segments, pairs: Pairs) -> Told | Failure:
     if isinstance(answer, Failure):
         return answer
     # In a thread: a large answer takes a while, and other reads go on meanwhile.
-    return await asyncio.to_thread(read_envelope, answer, now=ask.clock.now())
+    return await apart(read_envelope, answer, now=ask.clock.now())
 
 
 async def volume_of(ask: Ask, selector: str, window: Window) -> Volume | Failure | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -19,6 +18,7 @@ from inquest.domain.signals import Matrix, Series
 from inquest.domain.value import Labels
 from inquest.domain.window import Window
 from inquest.ports import InvalidQuery
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask, Page
 from inquest.wire.logql import LogqlLimits, Scoped, scope
 from inquest.wire.read_tool import Arguments
@@ -104,7 +104,7 @@ class Queries:
         cut = await shaped(lambda: paging.cut(turn, shapes.entries(answer.data, forward=forward)))
         if isinstance(cut, Failure):
             return cut
-        ours = await asyncio.to_thread(self._ours, cut.entries, lambda one: one.labels, scoped)
+        ours = await apart(self._ours, cut.entries, lambda one: one.labels, scoped)
         if isinstance(ours, Failure):
             return ours
         return Page(
@@ -138,7 +138,7 @@ class Queries:
         found = await shaped(lambda: matrix(answer.data, step // _ONE_MS, warnings)[0])
         if isinstance(found, Failure):
             return found
-        ours = await asyncio.to_thread(self._ours, found.series, lambda one: one.labels, scoped)
+        ours = await apart(self._ours, found.series, lambda one: one.labels, scoped)
         if isinstance(ours, Failure):
             return ours
         return Page(_in_order(found, ours.kept), scoped.expression, error=ours.why or answer.partial)

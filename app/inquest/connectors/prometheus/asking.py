@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -13,6 +12,7 @@ from inquest.connectors.shared.reading import shaped
 from inquest.domain.failure import Failure
 from inquest.domain.signals import SignalContent
 from inquest.domain.value import Json, epoch_ms
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask, Page
 from inquest.wire.promql.printer import LEGACY_NAME
 from inquest.wire.transport import Segments
@@ -26,7 +26,7 @@ async def told(ask: Ask, path: Segments, pairs: Pairs) -> Told | Failure:
     if isinstance(answer, Failure):
         return answer
     # In a thread: a large answer takes a while, and other reads go on meanwhile.
-    return await asyncio.to_thread(read_envelope, answer, now=ask.clock.now())
+    return await apart(read_envelope, answer, now=ask.clock.now())
 
 
 async def page(ask: Ask, path: Segments, pairs: Pairs, read: Callable[[Json], SignalContent]) -> Page | Failure:

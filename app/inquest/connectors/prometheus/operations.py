@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,6 +35,7 @@ from inquest.domain.signals import FiringAlerts, Names, Rules, SignalContent
 from inquest.domain.value import Json, epoch_ms
 from inquest.domain.window import Window
 from inquest.ports import InvalidQuery
+from inquest.wire.apart import apart
 from inquest.wire.ask import Ask, Page
 from inquest.wire.promql import PromqlLimits, Scoped, scope, scope_selector
 from inquest.wire.read_tool import Arguments
@@ -146,7 +146,7 @@ class Operations:
         found = await page(ask, SERIES, [("match[]", scoped.expression), *times(ask)], shapes.label_sets)
         if isinstance(found, Failure):
             return found
-        ours = await asyncio.to_thread(self._held, (found.content, False), scoped)
+        ours = await apart(self._held, (found.content, False), scoped)
         return ours if isinstance(ours, Failure) else replace(found, content=ours[0], error=ours[1] or found.error)
 
     async def labels(self, ask: Ask) -> Page | Failure:

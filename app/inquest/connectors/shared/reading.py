@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
 from inquest.domain.failure import Failure, FailureCode, failure
 from inquest.domain.value import Json, Labels, epoch_ms
+from inquest.wire.apart import apart
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Unreadable(Exception):
 async def shaped(read: Callable[[], T]) -> T | Failure:
     """Shape an answer, in a thread: a large one takes a while. What does not fit is a failure that names the place."""
     try:
-        return await asyncio.to_thread(read)
+        return await apart(read)
     except Drift as drift:
         return failure(FailureCode.SCHEMA_DRIFT, f"{drift.hint}: not as documented")
     except Unreadable as unreadable:
