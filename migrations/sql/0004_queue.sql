@@ -80,7 +80,7 @@ language sql immutable as $$
 $$;
 
 -- Of the workspaces that have something to run and room for it, the one with the fewest running; between equals,
--- the one whose next is most severe, then oldest. Reads without a lock: the claim checks again under it.
+-- the one whose next is most severe, then oldest. Reads without a lock: the claim looks again under it.
 create function next_workspace(p_limits jsonb, p_take_expired boolean, p_only text, p_skip text[]) returns text
 language sql stable as $$
   select w.workspace from (
@@ -92,10 +92,10 @@ language sql stable as $$
       min(i.created_at) filter (where i.status = 'queued') as oldest
     from investigation i
     where i.status in ('queued', 'running') and (p_only is null or i.workspace = p_only)
-      and i.workspace <> all (p_skip) and is_served(p_limits, i.workspace)
+      and i.workspace <> all (p_skip)
     group by i.workspace
   ) w
-  where not exists (select from halt h where h.workspace in (w.workspace, ''))
+  where is_served(p_limits, w.workspace) and not exists (select from halt h where h.workspace in (w.workspace, ''))
     and ((w.queued and w.running < room(p_limits, w.workspace)) or (p_take_expired and w.expired))
   order by w.running, w.severity desc nulls last, w.oldest nulls last, w.workspace
   limit 1
@@ -153,12 +153,13 @@ begin
 end $$;
 
 -- Gives no row when no workspace has anything to run; a row without an investigation when the workspace that
--- looked best had nothing under its lock: the caller asks again, skipping it. `p`: lease_ms, workflows,
+-- looked best had nothing under its lock: the caller asks again, skipping it; or, `moved`, when another one looks best
+-- by now: of claims at the same moment, all would take from the first. `p`: lease_ms, workflows,
 -- event_versions, limits, take_expired, only, skip, schema_version.
 create function claim(p_owner text, p jsonb) returns table (
   workspace text, investigation_id text, episode_id text, session_id text, workflow text, generation int,
   attempt int, version int, exhausted boolean, started_at timestamptz, now timestamptz,
-  lease_expires_at timestamptz
+  lease_expires_at timestamptz, moved boolean
 )
 language plpgsql set search_path = inquest, pg_temp as $$
 #variable_conflict use_column
@@ -176,6 +177,11 @@ begin
     return;
   end if;
   perform lock_workspace(ws);
+  if ws is distinct from next_workspace(p -> 'limits', (p ->> 'take_expired')::boolean, p ->> 'only', skip) then
+    return query select ws, null::text, null::text, null::text, null::text, null::int, null::int, null::int,
+      null::boolean, null::timestamptz, null::timestamptz, null::timestamptz, true;
+    return;
+  end if;
   perform defer_over_the_day(ws, p -> 'limits');
   if (p ->> 'take_expired')::boolean then
     perform put_back_the_dead(ws, workflows, event_versions, max_attempts);
@@ -195,12 +201,12 @@ begin
   limit 1;
   if a.investigation_id is null or exists (select from halt h where h.workspace in (ws, '')) then
     return query select ws, null::text, null::text, null::text, null::text, null::int, null::int, null::int,
-      null::boolean, null::timestamptz, null::timestamptz, null::timestamptz;
+      null::boolean, null::timestamptz, null::timestamptz, null::timestamptz, false;
     return;
   end if;
   a := take_over(a, p_owner, (p ->> 'lease_ms')::int, (p ->> 'schema_version')::int);
   return query select ws, a.investigation_id, a.episode_id, a.session_id, a.workflow, a.generation, a.attempt,
-    a.version, a.attempt > max_attempts, a.started_at, clock_timestamp(), a.lease_expires_at;
+    a.version, a.attempt > max_attempts, a.started_at, clock_timestamp(), a.lease_expires_at, false;
 end $$;
 
 -- Makes `p_owner` the owner, by the next generation. The event's body is written as RFC 8785 writes it.

@@ -230,3 +230,23 @@ async def test_a_row_that_somebody_holds_keeps_no_other_of_its_workspace_from_be
 
     assert found is not None
     assert found.fence.investigation_id == "inv-2"
+
+
+async def test_claims_at_the_same_moment_go_to_the_workspaces_in_turn_and_not_all_to_the_first(
+    racers: list[Store],
+) -> None:
+    """Each has read where the fewest run before any of them has the lock of that workspace."""
+    racers[0].add_episode("episode-2", "rival")
+    rival = Store(racers[0].database.url, racers[0].conninfo, "rival")
+    for number in range(2):
+        await racers[0].opened(f"acme-{number}", severity_rank=4)
+        await rival.opened(f"rival-{number}", severity_rank=1, episode_id="episode-2")
+    with racers[0].connection() as other, other.transaction():
+        other.execute("select lock_workspace('acme')")
+        claiming = [asyncio.create_task(s.claims.claim(f"owner-{n}")) for n, s in enumerate(racers[:2])]
+        await eventually(lambda: _waiting(racers[0], 2))
+
+    claims = await asyncio.gather(*claiming)
+
+    assert sorted(claim.fence.investigation_id for claim in claims if claim) == ["acme-0", "rival-0"]
+    await rival.database.aclose()

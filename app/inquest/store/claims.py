@@ -20,7 +20,7 @@ from inquest.store.lease import EVENT_VERSIONS, FREE_STALLS, LEASE, WORKFLOW_VER
 from inquest.store.rules import check_text
 
 MAX_WORKSPACES_TRIED = 64
-"""One claim looks at so many workspaces; the next bell looks again."""
+"""One claim looks so often for a workspace; the next bell looks again."""
 EVERYTHING = ""
 """The name under which all workspaces are halted."""
 
@@ -93,7 +93,8 @@ class PostgresClaims:
                 return None
             if found.investigation_id is not None:
                 return _claimed(found, owner_id)
-            skip.append(found.workspace)
+            if not found.moved:
+                skip.append(found.workspace)
         return None
 
     async def renew(self, fence: Fence, *, lease: timedelta = LEASE) -> datetime:
