@@ -142,7 +142,7 @@ def listed_shown_and_replayed(inquest: Inquest, alert: str, report: Report) -> N
     listed = inquest.run("list", "--json")
     shown = inquest.run("show", report.investigation)
     replayed = inquest.run("replay", report.investigation, "--json")
-    (row,) = [row for row in json.loads(listed.stdout) if row["id"] == report.investigation]
+    (row,) = [row for row in json.loads(listed.stdout)["investigations"] if row["id"] == report.investigation]
     diagnosis = report.content["diagnosis"]
     assert (row["title"], row["status"], row["verdict"]) == (alert, "succeeded", diagnosis["verdict"])
     assert diagnosis["root_cause_category"] in shown.stdout

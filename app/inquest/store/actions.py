@@ -20,7 +20,8 @@ from inquest.errors import InvariantBroken
 from inquest.store.database import Database
 
 MAX_KEY_CHARS = 200
-"""Of what a client calls a re-run."""
+KEY_PATTERN = r"^[\x21-\x7e]+$"
+"""What a client may call a re-run: a header can hold it."""
 OPERATOR = "operator"
 """Who acts from outside, until there is more than one."""
 ASKED = "asked"

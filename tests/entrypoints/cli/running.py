@@ -94,4 +94,4 @@ class Cli:
     @property
     def id(self) -> str:
         """Give the id of the newest investigation."""
-        return str(self.run("list", "--json").json[0]["id"])
+        return str(self.run("list", "--json").json["investigations"][0]["id"])

@@ -40,7 +40,7 @@ def equipped(cli: Cli, backend: RecordedBackend, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_foreseen_is_what_then_happens(after_it: Cli) -> None:
     """The journal of the same alert's investigation has the hypotheses, tools and calls that were foretold."""
-    *_, kept = after_it.run("list", "--json").json
+    *_, kept = after_it.run("list", "--json").json["investigations"]
     foreseen = after_it.run("investigate", "alert.json", "--dry-run", "--json").json
     events = after_it.run("show", kept["id"], "--follow", "--json").lines[:-1]
     (plan,) = [event["body"]["plan"] for event in events if event["body"]["kind"] == "plan_committed"]

@@ -105,7 +105,7 @@ def test_the_same_alert_again_is_the_same_investigation(after_it: Cli) -> None:
     first = after_it.id
 
     assert f"1 duplicate: investigation {first}" in after_it.run("investigate", "alert.json", "--follow").out
-    assert [one["id"] for one in after_it.run("list", "--json").json] == [first]
+    assert [one["id"] for one in after_it.run("list", "--json").json["investigations"]] == [first]
 
 
 def test_an_embedded_database_is_started_for_it_and_stopped_after_it(cli: Cli, backend: RecordedBackend) -> None:
@@ -152,7 +152,7 @@ def test_what_is_wrong_with_the_worker_is_said_before_the_alert_is_taken_in(
     ran = on_call.run("investigate", "alert.json")
 
     assert (ran.code, ran.err) == (Exit.USAGE, "model.price: nobody knows it\n")
-    assert on_call.run("list", "--json").json == []
+    assert on_call.run("list", "--json").json["investigations"] == []
 
 
 # ---- what is not taken

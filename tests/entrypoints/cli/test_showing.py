@@ -59,7 +59,7 @@ def test_nothing_to_list_is_said_and_is_an_empty_array(cli: Cli, posts: Posts) -
 
     assert (plain.code, plain.out) == (0, "no investigations\n")
     assert named.out == "no investigations in workspace prod\n"
-    assert (as_json.code, as_json.json) == (0, [])
+    assert (as_json.code, as_json.json) == (0, {"investigations": [], "next": None})
 
 
 def test_the_newest_come_first_and_as_many_as_asked(cli: Cli, posts: Posts) -> None:
@@ -68,24 +68,24 @@ def test_the_newest_come_first_and_as_many_as_asked(cli: Cli, posts: Posts) -> N
     listed = cli.run("list", "--limit", "2")
     as_json = cli.run("list", "--json")
 
-    head, *rows = listed.out.splitlines()
+    head, *rows, _ = listed.out.splitlines()
     assert head.split() == ["opened", "(UTC)", "id", "status", "verdict", "service", "alert"]
     assert [row.split()[2:] for row in rows] == [
         [ids[2], "queued", "-", "s2", "HighLatency"],
         [ids[1], "queued", "-", "s1", "HighLatency"],
     ]
-    assert [one["id"] for one in as_json.json] == ids[::-1]
+    assert [one["id"] for one in as_json.json["investigations"]] == ids[::-1]
 
 
 def test_the_only_workspace_needs_no_name_and_several_do(cli: Cli, posts: Posts) -> None:
     found = posts.open("s", workspace="prod")
-    assert [one["id"] for one in cli.run("list", "--json").json] == [found]
+    assert [one["id"] for one in cli.run("list", "--json").json["investigations"]] == [found]
     posts.open("s", workspace="test")
 
     unnamed = cli.run("list")
 
     assert (unnamed.code, unnamed.err) == (Exit.USAGE, "--workspace: name one of prod, test\n")
-    assert [one["id"] for one in cli.run("list", "--workspace", "prod", "--json").json] == [found]
+    assert [one["id"] for one in cli.run("list", "--workspace", "prod", "--json").json["investigations"]] == [found]
 
 
 def test_a_name_in_a_list_is_one_cell_of_one_line(cli: Cli, posts: Posts) -> None:

@@ -17,22 +17,25 @@ _FIRST_EPOCH_MS = 100_000_000_000
 _WAYS = "write 2026-03-01T10:00:00Z, 2h ago, 1h30m ago, or seconds since 1970"
 
 
-def moment_of(text: str, *, now: datetime) -> datetime:
-    """Read a moment in the past: RFC 3339 with a zone, "2h ago", or the epoch. Raises ConfigurationError naming --at."""
+def moment_of(text: str, *, now: datetime, option: str = "--at") -> datetime:
+    """Read a moment in the past: RFC 3339 with a zone, "2h ago", or the epoch.
+
+    Raises ConfigurationError naming `option`.
+    """
     try:
-        found = _read(text.strip(), now)
+        found = _read(text.strip(), now, option)
     except (ValueError, OverflowError, OSError):
         found = None
     if found is None:
-        msg = f"--at: {text[:80]!r} is no moment: {_WAYS}"
+        msg = f"{option}: {text[:80]!r} is no moment: {_WAYS}"
         raise ConfigurationError(msg)
     if found > now:
-        msg = f"--at: {found:%Y-%m-%d %H:%M:%S} UTC is in the future"
+        msg = f"{option}: {found:%Y-%m-%d %H:%M:%S} UTC is in the future"
         raise ConfigurationError(msg)
     return found
 
 
-def _read(text: str, now: datetime) -> datetime | None:
+def _read(text: str, now: datetime, option: str) -> datetime | None:
     ago = _AGO.fullmatch(text)
     if ago:
         seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PART.findall(ago["parts"]))
@@ -42,6 +45,6 @@ def _read(text: str, now: datetime) -> datetime | None:
         return from_epoch_ms(round(number if number >= _FIRST_EPOCH_MS else number * 1000))
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        msg = f"--at: {text[:80]} has no time zone: add Z for UTC, or +02:00"
+        msg = f"{option}: {text[:80]} has no time zone: add Z for UTC, or +02:00"
         raise ConfigurationError(msg)
     return moment.astimezone(UTC)

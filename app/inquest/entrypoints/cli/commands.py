@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from inquest.entrypoints.cli.acting_commands import cancel, delete, rerun
 from inquest.entrypoints.cli.ending import ended_with, flushed
 from inquest.entrypoints.cli.environment import read_settings as _settings
 from inquest.entrypoints.cli.given import Given, is_id, read_body, shown_name
 from inquest.entrypoints.cli.line import say_now
+from inquest.entrypoints.cli.list_command import list_investigations
 from inquest.entrypoints.cli.try_command import try_out
 
 app = typer.Typer(
@@ -120,17 +122,7 @@ def investigate(
 app.command("try")(try_out)
 
 
-@app.command("list")
-def list_investigations(
-    *,
-    workspace: Annotated[str | None, typer.Option(help="Workspace to list (default: the only one).")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="At most so many.")] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """List investigations, newest first."""
-    from inquest.entrypoints.cli.listing import show_list as do
-
-    do(_settings(), workspace, limit, as_json=as_json)
+app.command("list")(list_investigations)
 
 
 @app.command()
@@ -144,6 +136,11 @@ def show(
     from inquest.entrypoints.cli.showing import show_one as do
 
     return do(_settings(), investigation, follow=follow, as_json=as_json)
+
+
+app.command()(cancel)
+app.command()(rerun)
+app.command()(delete)
 
 
 @app.command()

@@ -22,6 +22,27 @@ class Given(NamedTuple):
     intake: str | None
 
 
+class ListAsked(NamedTuple):
+    """What `list` is asked for, as it was typed; moments are read later."""
+
+    workspace: str | None
+    statuses: tuple[str, ...]
+    severities: tuple[str, ...]
+    verdict: str | None
+    service: str | None
+    alert: str | None
+    since: str | None
+    until: str | None
+    limit: int
+    cursor: str | None
+
+    @property
+    def restricts(self) -> bool:
+        """Say whether anything but the workspace and the page was named."""
+        names = (self.statuses, self.severities, self.verdict, self.service, self.alert, self.since, self.until)
+        return any(names) or self.cursor is not None
+
+
 def read_body(file: str) -> bytes:
     """Read an alert's body from a file, or from standard input for "-". Raises ConfigurationError naming it."""
     try:

@@ -3,52 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import typer
 
 from inquest.destinations.shared.escape import terminal
-from inquest.entrypoints.cli.store_access import with_database
-from inquest.entrypoints.shown import shown
-from inquest.errors import ConfigurationError
+from inquest.entrypoints.cli.given import ListAsked
+from inquest.entrypoints.cli.reach import Reach, reached
 from inquest.settings import Settings
-from inquest.store.database import Database
-from inquest.store.investigations import Filters, InvestigationRow, PostgresInvestigations
-
-_WORKSPACES = "select distinct workspace from inquest.investigation order by workspace"
-
-
-def show_list(settings: Settings, workspace: str | None, limit: int, *, as_json: bool) -> None:
-    """Print the newest investigations of a workspace: of the only one there is, when none is named."""
-
-    async def read(database: Database) -> Sequence[InvestigationRow]:
-        name = workspace or await _only_workspace(database)
-        return (await PostgresInvestigations(database, name).page(Filters(), limit=limit)).rows
-
-    rows = with_database(settings, read)
-    if as_json:
-        typer.echo(json.dumps([shown(row) for row in rows]))
-    elif rows:
-        typer.echo(_aligned([_HEAD, *(_cells(row) for row in rows)]))
-    else:
-        typer.echo("no investigations" if workspace is None else f"no investigations in workspace {workspace}")
-
-
-async def _only_workspace(database: Database) -> str:
-    names = [str(row.workspace) for row in await database.rows(_WORKSPACES, {})]
-    if len(names) > 1:
-        msg = f"--workspace: name one of {', '.join(names)}"
-        raise ConfigurationError(msg)
-    return names[0] if names else "default"
-
 
 _HEAD = ("opened (UTC)", "id", "status", "verdict", "service", "alert")
+_SHOWN = ("id", "status", "verdict", "service", "title")
 
 
-def _cells(row: InvestigationRow) -> tuple[str, ...]:
-    opened = f"{row.created_at:%Y-%m-%d %H:%M:%S}"
-    cells = (opened, row.identity.run_id, row.status, row.verdict or "-", row.service or "-", row.title or "-")
-    return tuple(terminal(cell) for cell in cells)
+def show_list(settings: Settings, asked: ListAsked, *, as_json: bool) -> None:
+    """Print a page of the investigations of a workspace: of the only one there is, when none is named."""
+
+    async def read(reach: Reach) -> Mapping[str, Any]:
+        return await reach.page(asked)
+
+    page = reached(settings, read)
+    if as_json:
+        typer.echo(json.dumps(page))
+    elif page["investigations"]:
+        typer.echo(_aligned([_HEAD, *(_cells(row) for row in page["investigations"])]))
+        if page["next"] is not None:
+            typer.echo(f"more: the same with --cursor {terminal(str(page['next']))}")
+    else:
+        such = "such " if asked.restricts else ""
+        where = "" if asked.workspace is None else f" in workspace {asked.workspace}"
+        typer.echo(f"no {such}investigations{where}")
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    opened = str(row.get("created_at", ""))[:19].replace("T", " ")
+    return tuple(terminal(cell) for cell in (opened, *(str(row.get(name) or "-") for name in _SHOWN)))
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> str:

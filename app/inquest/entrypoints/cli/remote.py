@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 import typer
 from pydantic import ValidationError
 
+from inquest.destinations.shared.escape import plain
 from inquest.domain.event import Event
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.given import Given
 from inquest.entrypoints.cli.showing import terminal_markdown, without_report
 from inquest.entrypoints.cli.tell import Teller
-from inquest.errors import ConfigurationError, InquestError, NotFound, StoreUnavailable
+from inquest.errors import (
+    ConfigurationError,
+    Gone,
+    InquestError,
+    NotFound,
+    RoleMissing,
+    StoreUnavailable,
+    WrongStatus,
+)
 from inquest.settings import Settings, operator_token
 
 TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 USUAL_INTAKE = "alertmanager"
+REFUSED: Mapping[int, type[InquestError]] = {
+    404: NotFound, 409: WrongStatus, 410: Gone, 422: ConfigurationError, 501: RoleMissing,
+}  # fmt: skip
+"""What the service says no with, as the same error of this process."""
 
 
 class ForeignAnswer(InquestError):
@@ -52,6 +66,33 @@ class Service:
             raise ConfigurationError(msg)
         return _good(status, body)
 
+    async def act(
+        self,
+        method: str,
+        path: str,
+        shape: Sequence[str],
+        **request: Any,  # noqa: ANN401  # httpx2's own
+    ) -> Mapping[str, Any]:
+        """Send a request and read an object that has the fields `shape`.
+
+        Raises what the service refused with, in its words: NotFound, Gone, WrongStatus, RoleMissing,
+        ConfigurationError; and as `get`.
+        """
+        try:
+            status, body = await self._sent(method, path, **request)
+        except httpx2.TransportError as error:
+            msg = "the service does not answer"
+            raise StoreUnavailable(msg) from error
+        if status in REFUSED:
+            raise REFUSED[status](_words(body) or f"the service answers {status}")
+        if status == httpx2.codes.UNAUTHORIZED:
+            msg = "INQUEST_OPERATOR_TOKEN: the service does not take it"
+            raise ConfigurationError(msg)
+        found = _read_json(_good(status, body))
+        if not isinstance(found, dict) or not found.keys() >= set(shape):
+            raise ForeignAnswer(_NOT_OURS)
+        return found
+
     async def post(self, intake: str, raw: bytes, headers: Mapping[str, str]) -> Any:  # noqa: ANN401  # JSON
         """Post an alert and read what came of it. Raises as `get`; ConfigurationError names what to change."""
         try:
@@ -76,6 +117,17 @@ class Service:
                     msg = f"INQUEST_URL: an answer is larger than {MAX_ANSWER_BYTES} bytes"
                     raise ForeignAnswer(msg)
         return answer.status_code, bytes(body)
+
+
+@asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[Service]:
+    """Give the service at INQUEST_URL, asked with the operator's token where there is one."""
+    token = operator_token(settings)
+    headers = {} if token is None else {"Authorization": f"Bearer {token.get_secret_value()}"}
+    async with httpx2.AsyncClient(
+        base_url=settings.url or "", headers=headers, timeout=TIMEOUT_S, trust_env=False
+    ) as client:
+        yield Service(client)
 
 
 class AtService:
@@ -108,12 +160,7 @@ class AtService:
 
 async def investigate_remotely(settings: Settings, given: Given, telling: Teller, *, as_json: bool) -> int:
     """Post the body to the service at INQUEST_URL and follow what it opens. Raises ConfigurationError, NotFound."""
-    token = operator_token(settings)
-    headers = {} if token is None else {"Authorization": f"Bearer {token.get_secret_value()}"}
-    async with httpx2.AsyncClient(
-        base_url=settings.url or "", headers=headers, timeout=TIMEOUT_S, trust_env=False
-    ) as client:
-        service = Service(client)
+    async with connected(settings) as service:
         watched = AtService(service, await _post(service, settings, given, telling))
         ended = await following.follow(watched, telling)
         if as_json:
@@ -160,6 +207,14 @@ def _good(status: int, body: bytes) -> bytes:
         raise StoreUnavailable(msg)
     msg = f"INQUEST_URL: the service answers {status}"
     raise ConfigurationError(msg)
+
+
+def _words(body: bytes) -> str:
+    """Give the message of an error of ours, fit for a terminal; "" where it is none."""
+    try:
+        return plain(str(json.loads(body)["error"]["message"]))
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return ""
 
 
 def _read_json(body: bytes) -> Any:  # noqa: ANN401  # JSON
