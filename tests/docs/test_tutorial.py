@@ -16,8 +16,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.docs.pages import ROOT, blocks
-from tests.e2e.servers import Running, free_port, needs_servers, running, until_ready
+from inquest.entrypoints.cli.exits import Exit
+from tests.docs.pages import ROOT, Block, blocks
+from tests.e2e.servers import COMMAND_S, Running, free_port, needs_servers, running, until_ready
 from tests.waiting import until
 
 PAGE = ROOT / "docs/tutorials/first-report.md"
@@ -32,19 +33,23 @@ QUICKER = (
 )
 PROGRAMS = ("shop", "prometheus", "alertmanager", "inquest")
 HISTORY_SAMPLES = 25
+ONE_INVESTIGATION = re.compile(r"\b01a2[0-9a-f]{28}\b")
+"""There is one here, so a shell's * names its folder."""
 PATIENCE_S = 60.0
 
 
 @pytest.fixture
 def lesson(tmp_path: Path) -> Callable[[str], str]:
     """Give the code of the page by its title, as this run has it."""
-    said = {block.title: block.text for block in blocks(PAGE) if block.title}
+    said = {block.title: block for block in blocks(PAGE) if block.title}
     instead = {port: str(free_port()) for port in PORTS}
 
     def code(title: str) -> str:
-        text = said[title]
+        block = said[title]
+        text = typed_in(block)
         for old, new in QUICKER:
             text = text.replace(old, new)
+        text = ONE_INVESTIGATION.sub("*", text)
         text = re.sub(rf"\b({'|'.join(PORTS)})\b", lambda found: instead[found[1]], text)
         text = text.replace(".venv/bin/python", sys.executable)
         text = text.replace(".venv/bin/inquest", f"{sys.executable} -m inquest")
@@ -53,8 +58,19 @@ def lesson(tmp_path: Path) -> Callable[[str], str]:
     return code
 
 
-def type_in(command: str) -> None:
-    subprocess.run(["sh", "-euc", command], cwd=ROOT, check=True, timeout=60)
+def typed_in(block: Block) -> str:
+    """Give the text of a block; of a console its commands, without what they print."""
+    if block.language != "console":
+        return block.text
+    return "\n".join(line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ "))
+
+
+def type_in(command: str, exits: Exit = Exit.ANSWERED) -> str:
+    done = subprocess.run(
+        ["sh", "-euc", command], cwd=ROOT, capture_output=True, text=True, timeout=COMMAND_S, check=False
+    )
+    assert done.returncode == exits, done.stdout + done.stderr
+    return done.stdout
 
 
 @contextmanager
@@ -76,6 +92,7 @@ async def test_the_first_tutorial_leads_to_its_report_and_its_resolved_revision(
     type_in(lesson("prepare"))
     for title in (block.title for block in blocks(PAGE) if block.title.startswith("lesson/")):
         (tmp_path / title).write_text(lesson(title), encoding="utf-8")
+    assert "no problems" in type_in(lesson("check"))
     reports = tmp_path / "lesson/reports"
     with in_terminals(lesson, tmp_path) as programs:
         prometheus = _url(lesson("lesson/inquest.yaml"))
@@ -88,8 +105,19 @@ async def test_the_first_tutorial_leads_to_its_report_and_its_resolved_revision(
         assert "**Cause found**" in _said(reports, "r3")
         assert "`resource.connection_pool_exhausted`" in _said(reports, "r3")
 
+        assert "cause_found  checkout  CheckoutErrorRatioHigh" in type_in(lesson("list"))
+        assert type_in(lesson("read")) == _said(reports, "r3")
+
         type_in(lesson("repair"))
         await until(lambda: _said(reports, "r4").startswith("**Resolved**"), patience_s=PATIENCE_S)
+
+    assert ": verified" in type_in(lesson("verify"))
+    assert ": 2 problems" in type_in(lesson("forge"), exits=Exit.FAILED)
+
+
+def test_the_first_part_is_the_demo(lesson: Callable[[str], str]) -> None:
+    """It has tests of its own (tests/e2e/test_demo.py)."""
+    assert lesson("demo") == "make demo"
 
 
 def _url(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -12,12 +13,12 @@ from tests.fakes.loopback import Handler, loopback
 
 
 @contextmanager
-def served(handler: Handler) -> Iterator[str]:
+def served(handler: Handler, *, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve `handler` for the length of a `with`, and give its URL. It is called in the server's thread."""
     loop, end, url = asyncio.new_event_loop(), asyncio.Event(), Future[str]()
 
     async def serve() -> None:
-        async with loopback(handler) as server:
+        async with loopback(handler, tls=tls) as server:
             url.set_result(server.url)
             await end.wait()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -28,6 +29,7 @@ from inquest.store.embedded.postmaster import find_running, stop_running
 
 ROOT = Path(__file__).resolve().parents[2]
 HOST = "127.0.0.1"
+PORTS = 20_000, 32_768
 READY_S = 120.0
 STOP_S = 60.0
 COMMAND_S = 120.0
@@ -96,13 +98,18 @@ class Running:
 
 @contextmanager
 def running(
-    name: str, arguments: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+    name: str,
+    arguments: Sequence[str | Path],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    cwd: Path = ROOT,
 ) -> Iterator[Running]:
     """Run one process for the length of a `with`; its output goes to FOLDER/NAME.log."""
     output = folder / f"{name}.log"
     env = {**os.environ, **(environment or {})}
     with output.open("wb") as log:
-        process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env, cwd=ROOT)
+        process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env, cwd=cwd)
     one = Running(name, process, output)
     try:
         yield one
@@ -111,11 +118,12 @@ def running(
 
 
 def free_port() -> int:
-    """Give a port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Give a port that nobody listens on now, below those that the system gives to whoever connects meanwhile."""
+    while True:
+        port = random.randrange(*PORTS)  # noqa: S311  # no secret
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 def until_ready(url: str, process: Running) -> None:
