@@ -105,6 +105,18 @@ def test_a_librarys_own_words_do_not_reach_the_log(capsys: pytest.CaptureFixture
     assert json.loads(line)["logger"] == "LiteLLM"
 
 
+def test_of_a_librarys_error_the_type_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure_logging(fmt="json", level="info")
+    try:
+        raise KeyError(CANARY)
+    except KeyError:
+        logging.getLogger("a.library").exception("it broke")
+
+    line = capsys.readouterr().err
+    assert CANARY not in line
+    assert json.loads(line)["error"] == "KeyError"
+
+
 def test_metrics_are_served_in_the_text_format() -> None:
     metrics = telemetry.create_metrics()
     metrics.posts.labels("am", "202").inc()

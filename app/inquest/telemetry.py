@@ -129,13 +129,14 @@ def _drop_foreign_text(_logger: object, _method: str, event: MutableMapping[str,
     record = event.get("_record")
     if record is None:
         return event
+    raised = event.get("exc_info")  # the record itself has lost it by now
     return {
         "event": "library_log",
         "logger": record.name,
         "level": record.levelname.lower(),
         "at": f"{record.filename}:{record.lineno}",
         "times": getattr(record, "times", 1),
-        "error": record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None,
+        "error": raised[0].__name__ if raised and raised[0] else None,
     }
 
 
