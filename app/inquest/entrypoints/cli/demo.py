@@ -44,9 +44,11 @@ from inquest.store.database import Database
 PACK = "checkout_pool"
 READY_S = 30.0
 POST_TIMEOUT_S = 10.0
-DELIVERY_PATIENCE_S = 30.0
+DELIVERY_PATIENCE_S = 60.0
 INTAKE = "alertmanager"
 LOOK_EVERY_S = 0.2
+UNFINISHED = ("received", "progress")
+"""Kinds of the revisions that are sent before an investigation has ended."""
 
 
 class DemoFailed(InquestError):
@@ -237,6 +239,12 @@ def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> in
     verified = verify_path(folder)
     newest = folder / (folder / "latest").read_text(encoding="utf-8").strip()
     report = Report.model_validate_json(json.dumps(json.loads((newest / "report.json").read_bytes())["report"]))
+    if report.kind in UNFINISHED:
+        msg = (
+            f"the investigation ended as {played.followed.row['status']}, and {DELIVERY_PATIENCE_S:g} s later its report "
+            f"was still on its way to {folder}: the newest revision there is '{report.kind}'"
+        )
+        raise DemoFailed(msg)
     wrong = _wrong(report.diagnosis, played.truth, verified)
     if as_json:
         typer.echo(
