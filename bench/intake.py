@@ -135,6 +135,8 @@ def _notes(cell: Cell, whole: Sent) -> Iterator[str]:
         yield f"not 202: {refused}, unanswered {whole.unanswered}"
     if whole.sent_late:
         yield f"{whole.sent_late:,} of {whole.accepted + whole.others:,} sent late"
+    if whole.never_sent:
+        yield f"{whole.never_sent:,} never sent"
 
 
 class Poster:

@@ -21,6 +21,8 @@ from inquest.domain.value import Value
 ACCEPTED = 202
 ANSWER_S = 20.0
 """How long an answer is waited for; past it the post counts as unanswered. Senders give up after 10 s."""
+OVERTIME_S = 5.0
+"""An open loop sends nothing so long after its window: what is due still is never sent."""
 LATE_S = 0.005
 """A post that is sent so long after it was due counts as sent late."""
 
@@ -40,13 +42,18 @@ class Pace(Value):
 
 
 class Sent(Value):
-    """What came of the posts of one measurement. Latencies are those of posts that were answered 202."""
+    """What came of the posts of one measurement.
+
+    Latencies are those of posts that were answered 202, and of those never sent, which had waited so long when they
+    were given up: left out, they would make the figures of a server that cannot keep up look better.
+    """
 
     latencies_ms: tuple[float, ...] = ()
     statuses: dict[str, int] = {}
     receipts: tuple[str, ...] = ()
     unanswered: int = 0
     sent_late: int = 0
+    never_sent: int = 0
     in_window: int = 0
     """Those of the 202s that came within `seconds`."""
     seconds: float = 0.0
@@ -104,7 +111,12 @@ class _Ledger:
         self.receipts: list[bytes] = []
         self.unanswered = 0
         self.sent_late = 0
+        self.never_sent = 0
         self.in_window = 0
+
+    def given_up(self, seconds: float) -> None:
+        self.never_sent += 1
+        self.latencies_ms.append(seconds * 1000)
 
     def answered(self, answer: Answer, seconds: float, *, in_window: bool) -> None:
         self.statuses[str(answer.status)] += 1
@@ -131,6 +143,7 @@ async def send(
         receipts=tuple(json.loads(body)["receipt_id"] for body in ledger.receipts),
         unanswered=ledger.unanswered,
         sent_late=ledger.sent_late,
+        never_sent=ledger.never_sent,
         in_window=ledger.in_window,
         seconds=seconds,
     )
@@ -153,6 +166,9 @@ async def _run(
             if pace.per_second is not None:
                 due = start + number / pace.per_second
                 await clock.sleep(max(due - clock.now(), 0.0))
+                if clock.now() - start > pace.seconds + OVERTIME_S:
+                    ledger.given_up(clock.now() - due)
+                    continue
                 ledger.sent_late += clock.now() - due > LATE_S
             elif due - start >= pace.seconds:
                 return
@@ -180,6 +196,7 @@ def together(parts: Sequence[Sent]) -> Sent:
         receipts=tuple(one for part in parts for one in part.receipts),
         unanswered=sum(part.unanswered for part in parts),
         sent_late=sum(part.sent_late for part in parts),
+        never_sent=sum(part.never_sent for part in parts),
         in_window=sum(part.in_window for part in parts),
         seconds=sum(part.seconds for part in parts),
     )

@@ -13,12 +13,12 @@ from functools import partial
 
 from bench.errors import BenchBroken
 from bench.http11 import Connection, connect, posting
-from bench.pace import Pace, RealClock, Sent, send
+from bench.pace import ANSWER_S, OVERTIME_S, Pace, RealClock, Sent, send
 from bench.posts import group_post, new_post
 from inquest.domain.value import Value
 
-START_S = 30.0
-"""Beside the time of the pace and the longest wait for an answer."""
+START_S = 60.0
+"""To start and to end, beside the time of the pace and the longest wait for an answer."""
 
 
 class Plan(Value):
@@ -55,14 +55,17 @@ async def follow(plan: Plan) -> Sent:
 
 def sent_by_process(plan: Plan) -> Sent:
     """Let a process of its own follow `plan`. Raises BenchBroken when it fails."""
-    patience = plan.pace.seconds + START_S
-    ran = subprocess.run(
-        [sys.executable, "-m", "bench.sender"],
-        input=plan.canonical(),
-        stdout=subprocess.PIPE,
-        timeout=patience + START_S,
-        check=False,
-    )
+    patience = plan.pace.seconds + OVERTIME_S + ANSWER_S + START_S
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "bench.sender"],
+            input=plan.canonical(),
+            stdout=subprocess.PIPE,
+            timeout=patience,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BenchBroken(f"the client did not end within {patience:g} s") from error
     if ran.returncode:
         raise BenchBroken(f"the client ended with {ran.returncode}")
     return Sent.parse(ran.stdout)

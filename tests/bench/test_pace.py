@@ -105,6 +105,16 @@ async def test_what_an_open_loop_achieves_is_what_is_answered_while_posts_are_du
     assert (found.accepted, found.in_window) == (10, 7)  # those due at 0.7, 0.8 and 0.9 s came after 1 s
 
 
+async def test_what_is_due_long_after_the_window_is_never_sent_and_its_wait_counts(clock: VirtualClock) -> None:
+    server = Server(clock, takes=4.0)
+
+    found = await sent(Pace(lanes=1, seconds=0.5, most=99, per_second=10), server)
+
+    assert [round(at - 100, 3) for at, _ in server.asked] == [0.0, 4.0]  # the next would be sent at 8 s
+    assert (found.accepted, found.in_window, found.never_sent) == (2, 0, 3)
+    assert [round(one) for one in found.latencies_ms] == [4_000, 7_900, 7_800, 7_700, 7_600]
+
+
 async def test_a_closed_loop_ends_with_its_last_answer_and_all_of_them_count(clock: VirtualClock) -> None:
     found = await sent(Pace(lanes=2, seconds=1.0, most=99), Server(clock, takes=0.4))
 
@@ -112,11 +122,11 @@ async def test_a_closed_loop_ends_with_its_last_answer_and_all_of_them_count(clo
 
 
 async def test_an_open_loop_never_has_more_posts_waiting_than_lanes(clock: VirtualClock) -> None:
-    server = Server(clock, takes=10)
+    server = Server(clock, takes=3)
 
     await sent(Pace(lanes=3, seconds=1.0, most=99, per_second=10), server)
 
-    assert [at for at, _ in server.asked[:4]] == [100.0, 100.1, 100.2, 110.0]
+    assert [at for at, _ in server.asked[:4]] == [100.0, 100.1, 100.2, 103.0]
 
 
 async def test_a_closed_loop_sends_the_next_post_with_the_answer_and_ends_with_its_time(clock: VirtualClock) -> None:
@@ -158,6 +168,7 @@ def test_measurements_of_one_thing_add_up() -> None:
         receipts=("a",),
         unanswered=1,
         sent_late=3,
+        never_sent=2,
         in_window=1,
         seconds=2,
     )
@@ -169,6 +180,7 @@ def test_measurements_of_one_thing_add_up() -> None:
         receipts=("a", "b"),
         unanswered=1,
         sent_late=3,
+        never_sent=2,
         in_window=1,
         seconds=5,
     )
