@@ -1,6 +1,6 @@
 """`make bench`: what Inquest costs, measured on real processes with the embedded Postgres. It asserts nothing about time.
 
-`rows` are the lines of a table, `summary` its percentiles, `surroundings` what else used the cores meanwhile.
+`rows` are the lines of a table, `summary` its percentiles, `rounds` how often it is measured, `surroundings` what else used the cores meanwhile.
 `installation` runs real `inquest serve` and `inquest work` in a folder of its own and leaves nothing behind; `guard` sees to it
 when the bench is killed.
 The client of the webhooks is a process of its own: `sender`, out of `pace`, `http11` and `posts`.

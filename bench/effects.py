@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from bench.installation import installation
+from bench.rounds import rounds
 from bench.rows import Aim, Figure, Row
 from bench.script import BATCHES, SEQUENTIAL, Shape
 from bench.scripted import Ran, bench
@@ -18,6 +19,7 @@ from bench.surroundings import Watch
 
 NAME = "effects"
 ROUNDS = 7
+MOST_S = 25.0
 AIM_MS = 5.0
 SHAPES = {"one call a turn": SEQUENTIAL, "eight calls a turn, at once": BATCHES}
 
@@ -34,7 +36,7 @@ async def _measure() -> list[Row]:
         async with bench(one) as investigations:
             for shape in SHAPES.values():
                 await investigations.run(shape)
-            for _ in range(ROUNDS):
+            for _ in rounds(ROUNDS, MOST_S):
                 for what, shape in SHAPES.items():
                     with watches[what].round():
                         ran[what].append(await investigations.run(shape))

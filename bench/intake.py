@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from bench.errors import BenchBroken
 from bench.installation import HOST, Installation, installation, until
 from bench.pace import Pace, Sent, together
+from bench.rounds import rounds
 from bench.rows import Aim, Figure, Row, Surroundings
 from bench.sender import Plan, sent_by_process
 from bench.summary import percentile, span
@@ -21,6 +22,7 @@ from inquest.domain.value import rfc3339
 
 NAME = "intake"
 ROUNDS = 3
+MOST_S = 110.0
 OPEN_LANES = 64
 """As many posts as one `inquest serve` takes in at a time; the next one would be answered 503."""
 OPEN_S = 5.0
@@ -87,13 +89,13 @@ def cells() -> list[Cell]:
 
 
 def measure() -> list[Row]:
-    """Run every cell ROUNDS times, and compare the rows with the 202s. Raises BenchBroken when one is lost."""
+    """Run every cell ROUNDS times, or for MOST_S, and compare the rows with the 202s. Raises BenchBroken when one is lost."""
     every = cells()
     with installation() as one, one.serving():
         poster = Poster(one)
         for kind in KINDS:
             poster.post(kind.groups, WARM_UP)
-        for _ in range(ROUNDS):
+        for _ in rounds(ROUNDS, MOST_S):
             for cell in every:
                 with cell.watch.round():
                     cell.rounds.append(poster.post(cell.kind.groups, cell.pace))
@@ -129,7 +131,7 @@ def row(cell: Cell) -> Row:
 def _notes(cell: Cell, whole: Sent) -> Iterator[str]:
     rates = [one.in_window / one.seconds for one in cell.rounds]
     p99s = [percentile(one.latencies_ms, 99) for one in cell.rounds if one.latencies_ms]
-    yield f"rounds {span(rates)}/s, p99 {span(p99s, 'ms')}"
+    yield f"{len(rates)} rounds {span(rates)}/s, p99 {span(p99s, 'ms')}"
     if whole.others:
         refused = {status: count for status, count in whole.statuses.items() if status != "202"}
         yield f"not 202: {refused}, unanswered {whole.unanswered}"

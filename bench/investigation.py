@@ -13,6 +13,7 @@ from bench.errors import BenchBroken
 from bench.installation import Installation, installation, until
 from bench.intake import Poster
 from bench.pace import Pace
+from bench.rounds import rounds
 from bench.rows import Aim, Figure, Row
 from bench.script import TWENTY_TURNS
 from bench.scripted import Ran, bench
@@ -22,6 +23,7 @@ from bench.surroundings import Watch
 
 NAME = "investigation"
 ROUNDS = 7
+MOST_S = 25.0
 AIM_S = 1.5
 DONE_S = 60.0
 ONE_POST = Pace(lanes=1, seconds=60.0, most=1)
@@ -46,7 +48,7 @@ async def _in_process() -> Row:
     with installation() as one:
         async with bench(one) as investigations:
             await investigations.run(TWENTY_TURNS)
-            for _ in range(ROUNDS):
+            for _ in rounds(ROUNDS, MOST_S):
                 with watch.round():
                     ran.append(await investigations.run(TWENTY_TURNS))
     cpu = Figure(name="CPU of the process", value=median([each.cpu_s for each in ran]), unit="s")
@@ -59,7 +61,7 @@ def by_worker() -> Row:
     with installation() as one, watched_by_stand_in(one), one.serving(), one.working():
         poster = Poster(one)
         run_one(one, poster)
-        for _ in range(ROUNDS):
+        for _ in rounds(ROUNDS, MOST_S):
             with watch.round():
                 run_one(one, poster)
         check_turns(one)

@@ -87,7 +87,7 @@ def test_a_rate_is_that_of_202s_over_all_rounds() -> None:
     told = row(cell)
 
     assert {figure.name: figure.value for figure in told.figures} == {"rate": 2.0, "p50": 9.0, "p99": 9.0}
-    assert told.note == "rounds 1-3/s, p99 2-9 ms; not 202: {'503': 8}, unanswered 0; 1 of 16 sent late"
+    assert told.note == "2 rounds 1-3/s, p99 2-9 ms; not 202: {'503': 8}, unanswered 0; 1 of 16 sent late"
 
 
 @pytest.mark.parametrize(
