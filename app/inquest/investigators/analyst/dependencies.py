@@ -68,7 +68,8 @@ def _shown_name(name: str, matchers: Labels) -> str:
 
 def _dependency(name: str, matchers: Labels, signs: tuple[Sign, ...]) -> Dependency:
     full = [Trouble(one.used, one.at_ms, one) for one in saturations(signs)]
-    felt = [Trouble(sign, sign.since_ms) for sign in signs if sign.since_ms is not None and _is_felt(sign, signs)]
+    # By its first departure: on the way to a limit what is full is further ahead than what fills it.
+    felt = [Trouble(sign, sign.onset_ms) for sign in signs if sign.onset_ms is not None and _is_felt(sign, signs)]
     troubles = tuple(sorted([*full, *felt], key=lambda one: one.at_ms))
     return Dependency(name, matchers.get("namespace", ""), signs, troubles)
 
