@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from inquest.domain.report import Report
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.given import is_id
+from inquest.entrypoints.cli.remote import connected
+from inquest.entrypoints.cli.remote_reading import sheet_from
 from inquest.entrypoints.cli.side_by_side import side_by_side
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.errors import BadBundle, ConfigurationError, NotFound
@@ -36,13 +39,24 @@ def compare(settings: Callable[[], Settings], a: str, b: str, *, as_json: bool) 
             raise ConfigurationError(msg)
     reports = {what: _from_files(what) for what in (a, b) if what not in named}
     if named:
-        reports |= with_database(settings(), lambda database: _from_database(database, named))
+        reports |= _recorded(settings(), named)
     found = compared(reports[a], reports[b])
     if as_json:
         typer.echo(found.canonical().decode("utf-8"))
     else:
         typer.echo(side_by_side(found))
     return Exit.ANSWERED if found.same_conclusion else Exit.OPEN
+
+
+def _recorded(settings: Settings, named: list[str]) -> dict[str, Report]:
+    if settings.url is not None:
+        return asyncio.run(_from_service(settings, named))
+    return with_database(settings, lambda database: _from_database(database, named))
+
+
+async def _from_service(settings: Settings, named: list[str]) -> dict[str, Report]:
+    async with connected(settings) as service:
+        return {investigation: (await sheet_from(service, investigation)).report for investigation in named}
 
 
 async def _from_database(database: Database, named: list[str]) -> dict[str, Report]:

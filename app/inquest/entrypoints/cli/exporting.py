@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -20,6 +22,8 @@ from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.given import checked_id
 from inquest.entrypoints.cli.line import say_now
 from inquest.entrypoints.cli.placing import check_free, placed
+from inquest.entrypoints.cli.remote import connected
+from inquest.entrypoints.cli.remote_reading import bundle_at, sheet_from
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.errors import InvariantBroken, NotFound
 from inquest.settings import Settings
@@ -36,6 +40,21 @@ class Written(NamedTuple):
     digest: str
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be written where."""
+
+    investigation: str
+    path: Path
+    postmortem: bool
+    force: bool
+
+    async def place(self, raw: bytes) -> Written:
+        """Write it whole."""
+        with placed(self.path, force=self.force) as opened:
+            return await _poured(_once(raw), opened, total=len(raw))
+
+
 def export(
     settings: Settings, investigation: str, output: Path | None, *, postmortem: bool, force: bool, as_json: bool
 ) -> int:
@@ -44,23 +63,36 @@ def export(
     path = output or Path(f"{name}{'.md' if postmortem else '.tar'}")
     check_free(path, force=force)
 
-    async def write(database: Database) -> Written:
-        workspace = (await following.find(database, name)).workspace
-        if postmortem:
-            draft = await _postmortem(database, workspace, name)
-            with placed(path, force=force) as opened:
-                return await _poured(_once(draft), opened, total=len(draft))
-        exporting = Exporting(database, installation_key(settings))
-        planned = await exporting.plan(workspace, name)
-        with placed(path, force=force) as opened:
-            return await _poured(exporting.pieces(workspace, planned), opened, total=planned.total_bytes)
-
-    written = with_database(settings, write)
+    asked = _Asked(investigation=name, path=path, postmortem=postmortem, force=force)
+    if settings.url is not None:
+        written = asyncio.run(_from_service(settings, asked))
+    else:
+        written = with_database(settings, lambda database: _from_database(settings, database, asked))
     if as_json:
         typer.echo(json.dumps({"id": name, "file": str(path), "bytes": written.size, "sha256": written.digest}))
     else:
         typer.echo(f"{path}: {written.size} bytes, sha256 {written.digest}")
     return Exit.ANSWERED
+
+
+async def _from_database(settings: Settings, database: Database, asked: _Asked) -> Written:
+    workspace = (await following.find(database, asked.investigation)).workspace
+    if asked.postmortem:
+        return await asked.place(await _postmortem(database, workspace, asked.investigation))
+    exporting = Exporting(database, installation_key(settings))
+    planned = await exporting.plan(workspace, asked.investigation)
+    with placed(asked.path, force=asked.force) as opened:
+        return await _poured(exporting.pieces(workspace, planned), opened, total=planned.total_bytes)
+
+
+async def _from_service(settings: Settings, asked: _Asked) -> Written:
+    """Read from the service at INQUEST_URL; a draft from there has no small charts: the contents stay there."""
+    async with connected(settings) as service:
+        if asked.postmortem:
+            return await asked.place(postmortem_of((await sheet_from(service, asked.investigation)).report, {}))
+        async with bundle_at(service, asked.investigation) as download:
+            with placed(asked.path, force=asked.force) as opened:
+                return await _poured(download.pieces, opened, total=download.total)
 
 
 async def _poured(pieces: AsyncIterator[bytes], opened: BinaryIO, *, total: int) -> Written:

@@ -108,6 +108,26 @@ class Service:
             raise ConfigurationError(msg)
         return _read_json(_good(status, body))
 
+    @asynccontextmanager
+    async def opened(self, path: str, *, timeout_s: float) -> AsyncIterator[httpx2.Response]:
+        """Give an answer that is one, its body not yet read; `timeout_s` bounds the wait for its next bytes.
+
+        Raises as `act`, without the service's words, and StoreUnavailable too where it breaks off.
+        """
+        try:
+            async with self._client.stream("GET", path, timeout=timeout_s) as answer:
+                status = answer.status_code
+                if status in REFUSED:
+                    raise REFUSED[status](f"the service answers {status}")
+                if status == httpx2.codes.UNAUTHORIZED:
+                    msg = "INQUEST_OPERATOR_TOKEN: the service does not take it"
+                    raise ConfigurationError(msg)
+                _good(status, b"")
+                yield answer
+        except httpx2.TransportError as error:
+            msg = "the service does not answer, or broke off"
+            raise StoreUnavailable(msg) from error
+
     async def _sent(self, method: str, path: str, **request: Any) -> tuple[int, bytes]:  # noqa: ANN401  # httpx2's own
         async with self._client.stream(method, path, **request) as answer:
             body = bytearray()

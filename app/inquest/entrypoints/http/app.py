@@ -13,6 +13,7 @@ from typing_extensions import override
 from inquest.entrypoints.http.access import operator_only
 from inquest.entrypoints.http.acting import acting_router
 from inquest.entrypoints.http.alerts import Door, alerts_router
+from inquest.entrypoints.http.exports import exports_router
 from inquest.entrypoints.http.health import Health, health_router
 from inquest.entrypoints.http.investigations import investigations_router
 from inquest.entrypoints.http.outermost import Outermost
@@ -74,6 +75,7 @@ def create_app(parts: HttpParts) -> FastAPI:
     routers = (
         alerts_router(parts.door),
         investigations_router(parts.readers, parts.streams, operator=operator),
+        exports_router(parts.readers, operator=operator),
         acting_router(parts.readers, operator=operator, ids=parts.door.ids, metrics=parts.door.metrics),
         health_router(parts.health, operator=operator),
     )

@@ -179,6 +179,14 @@ REPORT: Responses = {
         },
     }
 }
+BUNDLE: Responses = {
+    200: {
+        "description": "The bundle: an uncompressed tar, all of whose bytes are announced",
+        "content": {
+            "application/x-tar": {"schema": {"type": "string", "format": "binary"}, "example": "manifest.json"}
+        },
+    }
+}
 CANCELLED = answered(InvestigationShown, _CANCELLED, description="It is cancelled, now or since before")
 RERUN: Responses = {
     **answered(InvestigationShown, _QUEUED, status=201, description="The new investigation"),

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import Path, Query
 
+from inquest.bootstrap.exporting import Exporting
 from inquest.domain.intake import DailyCeilings
 from inquest.entrypoints.http import examples
 from inquest.entrypoints.http.problems import BadParameter
@@ -31,6 +32,8 @@ class Reader:
     actions: PostgresActions
     report: Callable[[str, ReportForm], Awaitable[bytes]]
     ceilings: DailyCeilings
+    workspace: str
+    exporting: Exporting
 
 
 def named_by(readers: Mapping[str, Reader]) -> Callable[..., Reader]:

@@ -6,6 +6,7 @@ from functools import partial
 
 from fastapi import FastAPI
 
+from inquest.bootstrap.exporting import Exporting
 from inquest.bootstrap.observing import RELEASE
 from inquest.bootstrap.processes import Process
 from inquest.bootstrap.workspace import Workspaces
@@ -54,6 +55,8 @@ def build_app(process: Process) -> FastAPI:
                     actions=PostgresActions(database, name),
                     report=partial(process.reporting.form, name),
                     ceilings=workspace.ceilings,
+                    workspace=name,
+                    exporting=Exporting(database, process.home.key),
                 )
                 for name, workspace in process.workspaces.items()
             },
