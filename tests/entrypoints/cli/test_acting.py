@@ -16,7 +16,7 @@ from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.http.filters import Severity
 from inquest.store.database import Database
 from tests.entrypoints.cli.running import Cli, Ran
-from tests.entrypoints.cli.test_showing import NOBODYS, Posts
+from tests.entrypoints.cli.test_showing import NOBODYS, Posts, posts
 from tests.entrypoints.http.service import TOKEN, one_workspace, serving
 from tests.postgres import NewDatabase
 
@@ -60,6 +60,9 @@ async def here(
         cli.set(URL=f"http://127.0.0.1:{running.port}", OPERATOR_TOKEN=TOKEN)
         yield Installation(cli, Posts(made))
     await store.aclose()
+
+
+__all__ = ["posts"]  # a fixture
 
 
 # ---- cancel
@@ -222,3 +225,21 @@ def test_the_words_of_the_options_are_those_of_the_domain() -> None:
     assert [str(one) for one in list_command.StatusWord] == [str(one) for one in Status]
     assert [str(one) for one in list_command.SeverityWord] == [str(one) for one in Severity]
     assert {str(one) for one in list_command.VerdictWord} == {str(one) for one in Verdict}
+
+
+# ---- what is left of a cancelled one
+
+
+def test_whoever_looks_at_a_cancelled_one_ends_with_5_and_its_journal_is_whole(cli: Cli, posts: Posts) -> None:
+    found = posts.open("s")
+    cli.run("cancel", found)
+
+    assert cli.run("show", found).code == Exit.CANCELLED
+    assert cli.run("show", found, "--follow").code == Exit.CANCELLED
+    replayed = cli.run("replay", found)
+    assert (replayed.code, replayed.out) == (
+        0,
+        f"{found}: was cancelled before it began; there is nothing to rebuild\n",
+    )
+    posts.change("update inquest.investigation set version = 2 where investigation_id = %s", found)
+    assert cli.run("replay", found).code == Exit.FAILED

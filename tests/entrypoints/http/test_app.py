@@ -189,6 +189,13 @@ async def test_another_method_is_refused_in_our_form(service: Service, method: s
         assert "GET" in answer.headers["allow"]
 
 
+async def test_a_refused_method_is_told_every_one_that_the_path_has(service: Service) -> None:
+    for path, methods in ((f"{LIST}/{'0' * 32}", "DELETE, GET"), (LIST, "GET"), (f"{LIST}/{'0' * 32}/rerun", "POST")):
+        answer = await service.send("PUT", path)
+
+        assert (answer.status_code, answer.headers["allow"]) == (405, methods)
+
+
 async def test_what_is_no_request_is_refused_and_the_service_goes_on(service: Service) -> None:
     for raw in (
         b"BREW /pot HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -267,6 +274,47 @@ async def test_dripping_bytes_between_requests_do_not_keep_a_connection(
         await until(drip)
         assert await asyncio.wait_for(reading, 10) == b""
         writer.close()
+
+
+async def test_connections_that_nobody_uses_make_room(
+    rows: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 8)
+    async with serving(rows.database, one_workspace(tmp_path)) as service:
+        idle = [await _kept_alive(service) for _ in range(8)]
+
+        assert (await service.get("/healthz")).status_code == 200
+
+        for reader, writer in idle:
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            writer.close()
+
+
+async def test_connections_that_are_used_are_kept_and_one_more_is_told_to_come_again(
+    rows: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 8)
+    async with serving(rows.database, one_workspace(tmp_path)) as service:
+        used = [await asyncio.open_connection("127.0.0.1", service.port) for _ in range(8)]
+        for _, writer in used:
+            writer.write(b"POST /v1/alerts/am HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{")
+            await writer.drain()
+
+        refused = await service.get("/healthz")
+
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "overloaded")
+        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("5", "close")
+        for reader, writer in used:
+            writer.write(b"}")
+            assert b" 202 " in await asyncio.wait_for(reader.readuntil(b"\r\n"), 10)
+            writer.close()
+
+
+async def _kept_alive(service: Service) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await asyncio.wait_for(reader.readuntil(b"}"), 10)
+    return reader, writer
 
 
 # ---- what nobody expected

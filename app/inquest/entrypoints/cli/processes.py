@@ -33,8 +33,6 @@ from inquest.telemetry import flush_reports, log
 KEEP_ALIVE_S = 75
 """Above the idle time of the usual proxies and of Go's HTTP client, so that they close and not we."""
 SHUTDOWN_S = 15
-MAX_CONNECTIONS = 1_000
-"""Above it requests are answered 503. Each holds a file descriptor; the usual limit of a process is 1,024."""
 LOOK_EVERY_S = 0.5
 
 
@@ -91,7 +89,6 @@ def _uvicorn(app: object) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 import typer
 
 from inquest.destinations.shared.escape import terminal
+from inquest.domain.event import RunCancelled
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.given import checked_id
@@ -27,7 +28,8 @@ from inquest.store.journal import PostgresJournal
 class Replayed:
     """What a journal comes to when it is read again; `difference` is "" where nothing speaks against it.
 
-    `is_compared` is False for one that goes on or was cancelled: its journal holds no digest to compare with.
+    `digest` is "" for one that never began. `is_compared` is False for one that goes on or was cancelled: its
+    journal holds no digest to compare with.
     """
 
     events: int
@@ -55,6 +57,8 @@ def told(name: str, found: Replayed, *, as_json: bool) -> int:
         typer.echo(json.dumps({"id": name, "equal": equal, **asdict(found)}))
     elif found.difference:
         typer.echo(f"{name}: differs: {terminal(found.difference)}")
+    elif not found.digest:
+        typer.echo(f"{name}: was cancelled before it began; there is nothing to rebuild")
     else:
         compared = "as recorded" if found.is_compared else "but its end records nothing to compare that with"
         typer.echo(f"{name}: {found.events} events rebuild to {found.digest}, {compared}")
@@ -70,6 +74,8 @@ async def replayed(database: Database, workspace: str, investigation: str) -> Re
         events = len(chronicle.events)
         if not events:
             return Replayed(events=0, difference="nothing is recorded yet")
+        if isinstance(chronicle.events[0].body, RunCancelled):
+            return Replayed(events=events)  # it never began: its chain is whole, and there is no more to it
         contents = await _contents(journal, chronicle)
         found = await asyncio.to_thread(rebuild_and_compare, chronicle, contents)
     except ReplayMismatch as difference:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from inquest.telemetry import log, report_error
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
+    from fastapi.routing import APIRoute
 
 RETRY_AFTER_S = 5
 MAX_PROBLEMS = 5
@@ -87,8 +88,8 @@ def add_handlers(app: FastAPI) -> None:
     async def refused(_: Request, error: Exception) -> JSONResponse:
         return answer(422, "invalid", _told(error))
 
-    async def framework(_: Request, error: Exception) -> JSONResponse:
-        return _of_the_framework(error) if isinstance(error, HTTPException) else unexpected(error)
+    async def framework(request: Request, error: Exception) -> JSONResponse:
+        return _of_the_framework(request, error) if isinstance(error, HTTPException) else unexpected(error)
 
     async def others(_: Request, error: Exception) -> JSONResponse:
         return unexpected(error)
@@ -110,8 +111,17 @@ def _told(error: Exception) -> str:
     return "; ".join([*told, f"and {more} more"] if more else told)
 
 
-def _of_the_framework(error: HTTPException) -> JSONResponse:
+def _of_the_framework(request: Request, error: HTTPException) -> JSONResponse:
     """Give 404 and 405 as the router raises them, in our form and our words."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        error.headers = {"Allow": ", ".join(allowed(request)) or "GET"}
     code = HTTPStatus(error.status_code)
     words = {HTTPStatus.NOT_FOUND: NOTHING_HERE, HTTPStatus.METHOD_NOT_ALLOWED: "not by this method"}
     return answer(code, code.name.lower(), words.get(code, code.phrase.lower()), error.headers)
+
+
+def allowed(request: Request) -> list[str]:
+    """List the methods that the path of a request has, in all routers: the framework names those of one route."""
+    routes: Sequence[APIRoute] = getattr(request.app, "written", ())
+    found = (route.methods or () for route in routes if route.path_regex.match(request.url.path))
+    return sorted({method for methods in found for method in methods})

@@ -6,8 +6,11 @@ import asyncio
 import json
 from typing import Any
 
+from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from inquest.entrypoints.http import problems
 
 MAX_HEAD_BYTES = 65_536
 """Request line and headers; httptools itself takes any number. One that comes in one read may have 256 KiB."""
@@ -15,6 +18,8 @@ HEAD_TIMEOUT_S = 20.0
 """For a whole head, from the connection or from its first byte; between requests the keep-alive time holds."""
 STALL_S = 60.0
 """A client that takes nothing of an answer for this long is gone, or does not mean to read it."""
+MAX_CONNECTIONS = 1_000
+"""Above it those that nobody uses are closed, and requests answered 503. The usual limit of open files is 1,024."""
 
 _BODY = json.dumps({"error": {"code": "head_too_large", "message": f"the head is over {MAX_HEAD_BYTES} bytes"}})
 _TOO_LARGE = (
@@ -37,6 +42,8 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
         self._expect_head()
+        if self._is_crowded():
+            self._close_idle()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -69,12 +76,31 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._head_is_here()
+        app = self.app
+        if self._is_crowded():
+            self.app = _crowded
         super().on_headers_complete()
+        self.app = app
 
     @override
     def on_message_complete(self) -> None:
         self._in_head, self._head_bytes = True, 0
         super().on_message_complete()
+
+    def _is_crowded(self) -> bool:
+        return len(self.connections) > MAX_CONNECTIONS
+
+    def _close_idle(self) -> None:
+        """Close what waits for another request: its client opens a new one when it has something to say."""
+        for other in tuple(self.connections):
+            if isinstance(other, BoundedHttp) and other.is_idle:
+                other.transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether the last answer is out, and nothing of another request has come."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and cycle.response_complete and self._late is None
 
     def _expect_head(self) -> None:
         self._late = self.loop.call_later(HEAD_TIMEOUT_S, self.transport.close)
@@ -88,3 +114,10 @@ class BoundedHttp(HttpToolsProtocol):
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+
+async def _crowded(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a request above the connections that this process takes."""
+    refused = problems.answer(503, "overloaded", "more connections than are taken at once: try again later")
+    refused.headers["Connection"] = "close"
+    await refused(scope, receive, send)

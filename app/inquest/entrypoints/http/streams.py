@@ -121,7 +121,7 @@ class EventStream(Response):
     media_type = MEDIA_TYPE
 
     def __init__(self, streams: Streams, investigation_id: str, first: EventPage, read: ReadPage) -> None:
-        super().__init__(headers={"X-Accel-Buffering": "no", "Vary": "Accept"})
+        super().__init__(headers={"X-Accel-Buffering": "no", "Vary": "Accept", "Connection": "close"})
         del self.headers["content-length"]
         self._streams = streams
         self._id = investigation_id
