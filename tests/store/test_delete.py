@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.store.builders import (
     Store,
     at_once,
     contents,
+    eventually,
     identity,
     interrupt_raised,
     nudge,
@@ -310,6 +312,36 @@ async def test_an_investigation_that_stores_the_same_bytes_meanwhile_keeps_them(
         assert written == 2 + number
         assert isinstance(deleted, Deleted)
         assert dict(await store.journal.content(list(shared))) == shared
+
+
+async def test_bytes_that_a_purge_takes_between_two_steps_of_a_write_are_stored_again(
+    store: Store, actions: PostgresActions
+) -> None:
+    first, second = sorted(contents(b"shared", b"another").items())
+    await store.opened("other")
+    fence = (await store.claimed(limits=ClaimLimits(max_running=100))).fence
+    await store.journal.commit(write(fence, 0, run_started(identity("other"))))
+    await ended(store)
+    store.look("insert into content values (%s, %s, %s) on conflict do nothing", WORKSPACE, *first)
+    store.look("insert into content_ref values ('inv-1', %s, %s) on conflict do nothing", WORKSPACE, first[0])
+    store.look("delete from content_ref where digest = %s", second[0])
+    store.look("delete from content where digest = %s", second[0])
+
+    with store.connection() as slow:
+        slow.execute("begin")
+        slow.execute("insert into content values (%s, %s, %s)", (WORKSPACE, *second))
+        writing = asyncio.create_task(store.journal.commit(write(fence, 1, nudge(), contents=dict((first, second)))))
+        await eventually(lambda: _waits(store))  # it has seen the first, and waits for the second
+        await actions.delete("inv-1")
+        slow.execute("rollback")
+
+    assert await writing == 2
+    assert dict(await store.journal.content([first[0], second[0]])) == dict((first, second))
+
+
+async def _waits(store: Store) -> object | None:
+    waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    return store.look(waiting) or None
 
 
 # ---- what the senders told

@@ -82,6 +82,18 @@ async def test_of_many_tries_at_once_one_opens_it(store: Store, actions: Postgre
         store.look("update investigation set status = 'failed'")
 
 
+async def test_nor_do_two_of_one_episode_begin_at_once(store: Store, actions: PostgresActions) -> None:
+    parents = ["inv-1", *(f"again-{number}" for number in range(3))]
+    for name in parents[1:]:
+        await store.open(opening(name, parent_id="inv-1"))
+    for number in range(20):
+        store.look("update investigation set status = 'failed'")
+
+        found = await at_once(*(actions.rerun(parent, f"{number}-{parent}") for parent in parents))
+
+        assert sorted(type(one).__name__ for one in found) == ["Rerun", *["WrongStatus"] * 3]
+
+
 async def test_without_a_key_a_second_one_waits_for_the_first(store: Store, actions: PostgresActions) -> None:
     found = await at_once(*(actions.rerun("inv-1", f"new-{one}") for one in range(4)))
 
