@@ -108,7 +108,7 @@ def test_a_librarys_own_words_do_not_reach_the_log(capsys: pytest.CaptureFixture
 def test_of_a_librarys_error_the_type_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     telemetry.configure_logging(fmt="json", level="info")
     try:
-        {}[CANARY]
+        dict[str, str]()[CANARY]
     except KeyError:
         logging.getLogger("a.library").exception("it broke")
 
