@@ -143,6 +143,14 @@ TYPED: dict[str, How] = {
     "inquest migrate": Run(says="the database is at version", before=POSTGRES),
     "inquest serve": Serve(says="serving", before=POSTGRES),
     "inquest work": Serve(says="worker_started", before=POSTGRES),
+    # ---- containers
+    "openssl rand -hex 24 > postgres-password.txt": Prepare(),
+    "openssl rand -hex 32 > operator-token.txt": Prepare(),
+    "openssl rand -hex 32 > intake-token.txt": Prepare(),
+    "docker compose up --build": Never(Why.NO_CONTAINER_ENGINE),
+    "docker compose exec inquest inquest config check": Never(Why.NO_CONTAINER_ENGINE),
+    "docker compose exec inquest inquest list": Never(Why.NO_CONTAINER_ENGINE),
+    "docker compose cp inquest:/var/lib/inquest/reports reports": Never(Why.NO_CONTAINER_ENGINE),
     # ---- the recorded incident as a server
     ".venv/bin/python -m inquest.scenarios.server checkout_pool --port 9900 --journal requests.jsonl": Serve(says="prometheus"),
 }  # fmt: skip
