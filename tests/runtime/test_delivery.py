@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from typing_extensions import override
 
 from inquest.domain.canonical import digest_of
@@ -360,3 +361,17 @@ async def test_the_report_is_of_the_revision_that_is_sent(house: House) -> None:
     await house.runner().deliver("inv-1-slack")
     assert [(report.revision, report.kind) for report in built] == [(2, "report")]
     assert house.states() == ["superseded", "sent"]
+
+
+# ---- what an operator is told
+
+
+async def test_the_log_says_why_nothing_arrived_and_no_reason_where_it_did(house: House) -> None:
+    await house.open()
+    house.slack.troubles = [DeliveryFailed(reason="Slack refuses it: not_in_channel", retry=False), None]
+    with capture_logs() as logs:
+        for kind in ("received", "report"):
+            house.plan(kind)
+            await house.runner().deliver("inv-1-slack")
+    ended = [(one["state"], one.get("reason")) for one in logs if one["event"] == "delivery_ended"]
+    assert ended == [("given_up", "Slack refuses it: not_in_channel"), ("sent", None)]

@@ -215,7 +215,7 @@ class DeliveryRunner:
         destination = self._destinations.get((claimed.workspace, claimed.destination))
         state = _state(ending)
         self._metrics.deliveries.labels("unknown" if destination is None else destination.type, state).inc()
-        log().info("delivery_ended", state=state, kind=claimed.kind, attempt=claimed.attempts + 1)
+        log().info("delivery_ended", state=state, kind=claimed.kind, attempt=claimed.attempts + 1, **_reason(ending))
 
     async def _release(self, claimed: DeliveryClaimed) -> None:
         try:
@@ -238,6 +238,17 @@ async def _outcome(act: Awaitable[T], timeout_s: float) -> T | BaseException:
 
     (answer,) = await asyncio.gather(bounded(), return_exceptions=True)
     return answer
+
+
+def _reason(ending: Ending) -> dict[str, str]:
+    """Give why nothing arrived, or nothing surely, in our own words: what an operator has to change."""
+    match ending:
+        case Postponed() | Uncertain() | GivenUp() | Unknowable():
+            return {"reason": ending.reason}
+        case Sent() | Absent() | Unsaid():
+            return {}
+        case unknown:
+            assert_never(unknown)
 
 
 def _state(ending: Ending) -> str:
