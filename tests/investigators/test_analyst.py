@@ -327,7 +327,24 @@ async def test_young_trouble_is_looked_at_so_closely_that_its_course_is_seen() -
 
     found = await calls(view(shelf, step_ms=1_000))
 
-    assert json.loads(found[0].arguments)["start"] == rfc3339(began - timedelta(seconds=15 * 30))
+    assert json.loads(found[0].arguments)["start"] == rfc3339(began - timedelta(seconds=240 - 30))
+
+
+@pytest.mark.parametrize(("step_ms", "before_s", "after_s"), [(1_000, 120, 120), (15_000, 40 * 60, 20 * 60)])
+async def test_trouble_that_is_long_over_is_looked_at_in_the_sources_own_samples(
+    step_ms: int, before_s: int, after_s: int
+) -> None:
+    """What came first by seconds is seen to have come first, and a third of what is looked at was before all of it."""
+    shelf, began = Shelf(), at(-25)
+    course = series([*([0.01, 0.011, 0.009] * 20), *([0.5] * 9), *([0.01] * 20)], start=began - timedelta(minutes=60))
+    shelf.add(matrix(course), tool=RANGE, expression="errors")
+
+    found = json.loads((await calls(view(shelf, step_ms=step_ms)))[0].arguments)
+
+    assert (found["start"], found["end"]) == (
+        rfc3339(began - timedelta(seconds=before_s)),
+        rfc3339(began + timedelta(seconds=after_s)),
+    )
 
 
 @pytest.mark.parametrize(("step_ms", "minutes"), [(1_000, 200 / 60), (3_000, 10), (15_000, 10)])

@@ -58,6 +58,10 @@ LEAST_SAMPLES, MOST_SAMPLES = 40, 200
 """Of the source's own samples before the onset or the anchor: a third of the least still is a baseline, and the
 most are fewer than what any tool gives of one series at the source's own step."""
 
+WHOLE_SAMPLES = 240
+"""Of the source's own samples in a close look, at most: no tool thins these out, so that what came first is seen to
+have come first. Half of them at most are after the onset or the anchor: the first third is what is normal."""
+
 Ask = tuple[str, dict[str, "Json"]]
 
 
@@ -88,12 +92,15 @@ def focus(view: LoopView) -> Window | None:
         return None
     reach, anchor, end = found.window.reach, found.window.anchor, found.window.incident.end
     step = timedelta(milliseconds=scrape_ms(view))
+    whole = WHOLE_SAMPLES * step
     if found.onset_ms is None:
         start = anchor - min(BEFORE_ANCHOR, MOST_SAMPLES * step)
+        end = min(anchor + whole / 2, end)
     else:
         onset = from_epoch_ms(found.onset_ms)
-        start = onset - min(BEFORE_ONSET, max(TIMES_ITS_LENGTH * (end - onset), LEAST_SAMPLES * step))
-        end = min(onset + AFTER_ONSET, end)
+        end = min(onset + min(AFTER_ONSET, whole / 2), end)
+        before = max(TIMES_ITS_LENGTH * (end - onset), LEAST_SAMPLES * step)
+        start = onset - min(BEFORE_ONSET, before, whole - (end - onset))
         start = min([start, *(_normal_before(one, end) for one in found.own_changes)])
     start = max(start, reach.start)
     return Window(start=start, end=end) if start < end else found.window.incident
