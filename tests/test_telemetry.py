@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from typing_extensions import override
 
 from inquest import telemetry
+from inquest.entrypoints.http.exposition import OF_THE_SERVICE, exposition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def test_metrics_are_served_in_the_text_format() -> None:
     metrics = telemetry.create_metrics()
     metrics.posts.labels("am", "202").inc()
 
-    assert b'inquest_intake_posts_total{code="202",intake="am"} 1.0' in telemetry.exposition(metrics)
+    assert b'inquest_intake_posts_total{code="202",intake="am"} 1.0' in exposition(metrics, OF_THE_SERVICE)
 
 
 def test_a_host_that_has_not_set_logs_up_hears_warnings_only_and_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -626,8 +626,5 @@ class Sweep(Protocol):
     async def purge_deleted(self) -> int:
         """Take away what is left of deleted investigations."""
 
-    async def standings(self) -> Sequence[Standing]:
-        """Count what runs and waits, by workspace."""
-
     async def silent_watchdogs(self, silence: timedelta) -> Mapping[str, bool]:
         """Say for each intake that ever sent a Watchdog whether none came for `silence`."""

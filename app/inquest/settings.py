@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     key_file: Place | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8417, ge=0, le=65_535)
+    worker_metrics_host: str = "127.0.0.1"
+    worker_metrics_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Where a worker shows its metrics; None shows them nowhere."""
     url: Annotated[str, AfterValidator(address.checked)] | None = None
     """A running service: `investigate` posts there instead of starting everything in its own process."""
     intake_token: SecretStr | None = None

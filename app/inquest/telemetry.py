@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from typing_extensions import override
 
 from inquest.errors import ConfigurationError
@@ -216,11 +216,6 @@ def create_metrics() -> Metrics:
         watchdog_missing=gauge("watchdog_missing", "1 when an intake's Watchdog has not been heard in time.", "intake"),
         database_up=gauge("database_up", "1 when the database answered the last scrape of the service."),
     )  # fmt: skip
-
-
-def exposition(metrics: Metrics) -> bytes:
-    """Give the text format that Prometheus scrapes."""
-    return generate_latest(metrics.registry)
 
 
 # ---- error reports -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import get_args
 
@@ -14,6 +15,7 @@ from inquest.domain import budget
 from inquest.domain.event import CallPlan, Event, EventBody, Joined, Steering
 from inquest.domain.failure import MESSAGES
 from inquest.domain.intake import MemberOutcome
+from inquest.entrypoints.http.exposition import OF_A_WORKER, OF_THE_SERVICE
 from inquest.models.failures import MESSAGES as MODEL_MESSAGES
 from inquest.models.litellm_model import TRY_NEXT
 from inquest.runtime.attempts import RETRYABLE
@@ -87,15 +89,17 @@ def test_every_word_of_the_accounting_equation_is_listed() -> None:
 
 
 def test_every_metric_is_listed_with_its_labels() -> None:
-    listed = {code(row[0])[0]: code(row[2]) for row in table("docs/reference/metrics.md", "Metrics")}
+    listed = {code(row[0])[0]: (row[1], code(row[2])) for row in table("docs/reference/metrics.md", "Metrics")}
     assert listed == dict(_metrics(create_metrics()))
 
 
-def _metrics(metrics: Metrics) -> list[tuple[str, list[str]]]:
-    collectors = [one for name, one in vars(metrics).items() if name != "registry"]
-    return [
-        (f"{one._name}_total" if one._type == "counter" else one._name, list(one._labelnames)) for one in collectors
-    ]
+def _metrics(metrics: Metrics) -> Iterator[tuple[str, tuple[str, list[str]]]]:
+    """Give the name of each metric, who shows it, and its labels."""
+    for name, one in vars(metrics).items():
+        if name != "registry":
+            shown_by = [who for who, names in (("service", OF_THE_SERVICE), ("worker", OF_A_WORKER)) if name in names]
+            called = f"{one._name}_total" if one._type == "counter" else one._name
+            yield called, (", ".join(shown_by), list(one._labelnames))
 
 
 def test_every_variable_of_the_environment_is_listed_with_its_default() -> None:

@@ -12,13 +12,14 @@ from typing_extensions import override
 from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import MAX_DELIVERY_ATTEMPTS, Address, DeliveryClaimed, DeliveryFailed
 from inquest.domain.report import Report
+from inquest.entrypoints.http.exposition import OF_A_WORKER, exposition
 from inquest.errors import InvariantBroken
 from inquest.ports import Deliveries
 from inquest.runtime.clock import RandomIds
 from inquest.runtime.delivery import MAX_SENDING_AT_ONE_PLACE, Built, DeliveryOptions, DeliveryRunner
 from inquest.store import deliveries as store_deliveries
 from inquest.store.deliveries import PostgresDeliveries
-from inquest.telemetry import create_metrics, exposition
+from inquest.telemetry import create_metrics
 from tests.fakes.destination import MemoryDestination, Trouble
 from tests.postgres import NewDatabase
 from tests.runtime import toy
@@ -87,7 +88,7 @@ async def test_revisions_of_one_investigation_are_one_message(house: House) -> N
         await house.runner().deliver("inv-1-slack")
     assert house.slack.shown() == ["inv-1 resolved r3"]
     assert house.states() == ["sent", "sent", "sent"]
-    assert 'inquest_deliveries_total{state="sent",type="memory"} 3.0' in exposition(house.metrics).decode()
+    assert 'inquest_deliveries_total{state="sent",type="memory"} 3.0' in exposition(house.metrics, OF_A_WORKER).decode()
 
 
 async def test_what_is_sent_is_stored_before_it_is_sent(house: House) -> None:

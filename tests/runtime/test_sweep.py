@@ -1,15 +1,15 @@
 """The rhythm of the sweep and what a failing step costs. The steps themselves: tests/store/test_sweep.py."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 
+from inquest.entrypoints.http.exposition import OF_A_WORKER, exposition
 from inquest.errors import InvariantBroken, StoreUnavailable
-from inquest.ports import Standing
 from inquest.runtime.outage import Outage
 from inquest.runtime.sweep import Sweeper
-from inquest.telemetry import Metrics, create_metrics, exposition
+from inquest.telemetry import Metrics, create_metrics
 
 ALL = [
     "investigations",
@@ -20,7 +20,6 @@ ALL = [
     "interrupts",
     "episodes",
     "deleted",
-    "standings",
     "watchdogs",
     "dead_jobs",
 ]
@@ -33,7 +32,6 @@ class ScriptedSweep:
         self.taken: list[str] = []
         self.took_expired: list[bool] = []
         self.failing: dict[str, Exception] = {}
-        self.found: list[Standing] = []
         self.ended: dict[str, int] = {}
 
     def _take(self, step: str) -> int:
@@ -70,10 +68,6 @@ class ScriptedSweep:
 
     async def delete_dead_jobs(self) -> int:
         return self._take("dead_jobs")
-
-    async def standings(self) -> Sequence[Standing]:
-        self._take("standings")
-        return self.found
 
     async def silent_watchdogs(self, silence: timedelta) -> Mapping[str, bool]:
         self._take("watchdogs")
@@ -136,25 +130,11 @@ async def test_a_worker_that_begins_cannot_know_of_an_outage_and_leaves_expired_
     assert sweep.took_expired == [expected, expected]
 
 
-async def test_what_runs_and_waits_is_shown_and_a_workspace_that_is_done_falls_to_zero(
-    sweep: ScriptedSweep, metrics: Metrics
-) -> None:
-    sweeping = sweeper(sweep, metrics)
-    sweep.found = [Standing(workspace="acme", running=2, queued=3, oldest_queued_s=61.5)]
-    await sweeping.sweep_once()
-    shown = exposition(metrics).decode()
-    assert 'inquest_running{workspace="acme"} 2.0' in shown
-    assert 'inquest_queued{workspace="acme"} 3.0' in shown
-    assert "inquest_oldest_queued_seconds 61.5" in shown
+async def test_an_intake_whose_watchdog_fell_silent_is_told(sweep: ScriptedSweep, metrics: Metrics) -> None:
+    await sweeper(sweep, metrics).sweep_once()
+    shown = exposition(metrics, OF_A_WORKER).decode()
     assert 'inquest_watchdog_missing{intake="am"} 1.0' in shown
     assert 'inquest_watchdog_missing{intake="grafana"} 0.0' in shown
-    sweep.found = []
-    for step in sweeping._steps:
-        step.began = float("-inf")
-    await sweeping.sweep_once()
-    shown = exposition(metrics).decode()
-    assert 'inquest_running{workspace="acme"} 0.0' in shown
-    assert "inquest_oldest_queued_seconds 0.0" in shown
 
 
 async def test_what_a_sweep_ends_is_counted_among_the_investigations_that_ended(
@@ -162,6 +142,6 @@ async def test_what_a_sweep_ends_is_counted_among_the_investigations_that_ended(
 ) -> None:
     sweep.ended = {"broken": 1, "expired": 2}
     await sweeper(sweep, metrics).sweep_once()
-    shown = exposition(metrics).decode()
+    shown = exposition(metrics, OF_A_WORKER).decode()
     assert 'inquest_investigations_total{status="failed",stop_reason=""} 1.0' in shown
     assert 'inquest_investigations_total{status="cancelled",stop_reason="expired"} 2.0' in shown

@@ -14,7 +14,7 @@ from inquest.runtime.outage import Outage
 from inquest.telemetry import Metrics, log, report_error
 
 SWEEP_EVERY_S = 1.0
-COUNT_EVERY_S = 5.0
+PURGE_EVERY_S = 5.0
 CLEAN_EVERY_S = 30.0
 WATCHDOG_SILENCE = timedelta(hours=5)
 """Above the senders' repeat interval, as for a firing member: Alertmanager repeats every 4 h unless told otherwise."""
@@ -42,7 +42,6 @@ class Sweeper:
         self._outage = outage
         self._metrics = metrics
         self._watchdog_silence = watchdog_silence
-        self._workspaces: set[str] = set()
         self._steps = (
             _Step("investigations", self._ring_investigations, SWEEP_EVERY_S),
             _Step("deliveries", _counted(sweep.ring_deliveries), SWEEP_EVERY_S),
@@ -51,8 +50,7 @@ class Sweeper:
             _Step("deferred", _counted(sweep.admit_deferred), SWEEP_EVERY_S),
             _Step("interrupts", _counted(sweep.expire_interrupts), SWEEP_EVERY_S),
             _Step("episodes", _counted(sweep.settle_episodes), SWEEP_EVERY_S),
-            _Step("deleted", _counted(sweep.purge_deleted), COUNT_EVERY_S),
-            _Step("standings", self._count, COUNT_EVERY_S),
+            _Step("deleted", _counted(sweep.purge_deleted), PURGE_EVERY_S),
             _Step("watchdogs", self._watch, CLEAN_EVERY_S),
             _Step("dead_jobs", _counted(sweep.delete_dead_jobs), CLEAN_EVERY_S),
         )
@@ -97,18 +95,6 @@ class Sweeper:
     async def _expire_deferred(self) -> None:
         expired = await self._sweep.expire_deferred()
         self._metrics.investigations.labels("cancelled", "expired").inc(expired)
-
-    async def _count(self) -> None:
-        standings = await self._sweep.standings()
-        gone = self._workspaces - {standing.workspace for standing in standings}
-        for standing in standings:
-            self._metrics.running.labels(standing.workspace).set(standing.running)
-            self._metrics.queued.labels(standing.workspace).set(standing.queued)
-        for workspace in gone:
-            self._metrics.running.labels(workspace).set(0)
-            self._metrics.queued.labels(workspace).set(0)
-        self._workspaces |= {standing.workspace for standing in standings}
-        self._metrics.oldest_queued_seconds.set(max((standing.oldest_queued_s for standing in standings), default=0))
 
     async def _watch(self) -> None:
         silent = await self._sweep.silent_watchdogs(self._watchdog_silence)

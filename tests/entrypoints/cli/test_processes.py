@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
+import httpx2
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from inquest.entrypoints.cli.exits import Exit
 from tests.bootstrap.files import OPEN_INTAKE, build, file_of
@@ -161,6 +165,36 @@ async def test_a_follower_sees_a_worker_die_another_one_take_over_and_the_end(
     assert words.index("plan") < words.index("take-over") < words.index("diagnosis") < words.index("ended")
     assert "the last worker went silent: another worker goes on (generation 2, attempt 1)" in follower.out
     assert "\n# " in follower.out
+
+
+async def test_a_scraper_of_a_worker_finds_its_investigation_counted(
+    machine: Machine, database: NewDatabase, source: Loopback, gate: Gate
+) -> None:
+    made = database()
+    gate.open.set()
+    write_configuration(machine.folder, source.url)
+    machine.set(**environment(machine.folder, made.url), WORKER_METRICS_PORT="0", OPERATOR_TOKEN="sesame")
+    await opened(made, machine.folder)
+    with machine.start("work") as worker:
+        await worker.logs("working")
+        (working,) = [line for line in worker.err.splitlines() if '"working"' in line]
+        url = f"http://127.0.0.1:{json.loads(working)['metrics_port']}/metrics"
+        async with httpx2.AsyncClient(trust_env=False) as client:
+
+            async def counted() -> list[Sample]:
+                answer = await client.get(url, headers={"Authorization": "Bearer sesame"})
+                found = {one.name: one.samples for one in text_string_to_metric_families(answer.text)}
+                samples = found["inquest_investigations"]
+                return [one for one in samples if one.name.endswith("_total") and one.labels["status"] == "succeeded"]
+
+            (ended,) = await until(counted, patience_s=60)
+            refused = await client.get(url)
+            assert await worker.stops() == 0
+            with pytest.raises(httpx2.ConnectError):
+                await client.get(url)
+
+    assert ended.value == 1
+    assert refused.status_code == 401
 
 
 # ---- investigate

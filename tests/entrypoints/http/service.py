@@ -16,7 +16,7 @@ from inquest.bootstrap.home import Home
 from inquest.bootstrap.processes import Process
 from inquest.bootstrap.workspace import Workspaces
 from inquest.entrypoints.cli.listening import bound_sockets
-from inquest.entrypoints.cli.processes import Server, _uvicorn
+from inquest.entrypoints.http.server import Server, configured
 from inquest.entrypoints.http.serving import build_app
 from inquest.settings import Settings
 from inquest.store.database import Database
@@ -71,7 +71,7 @@ async def serving(
         workspaces=workspaces,
         metrics=create_metrics(),
     )
-    server = Server(_uvicorn(build_app(process)))
+    server = Server(configured(build_app(process)))
     with bound_sockets("127.0.0.1", 0) as sockets:
         running = asyncio.create_task(server.serve(sockets=sockets))
         port = sockets[0].getsockname()[1]

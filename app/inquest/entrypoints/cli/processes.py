@@ -6,12 +6,8 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-
-import uvicorn
-from typing_extensions import override
 
 from inquest.bootstrap.home import Home, open_home
 from inquest.bootstrap.observing import configure_telemetry
@@ -20,19 +16,17 @@ from inquest.bootstrap.workspace import Workspaces
 from inquest.entrypoints.cli.attended import end_with_the_starter
 from inquest.entrypoints.cli.children import Child, stop_all
 from inquest.entrypoints.cli.exits import Exit
-from inquest.entrypoints.cli.listening import bound_sockets
+from inquest.entrypoints.cli.listening import bound_sockets, check_metrics, metrics_sockets, port_of
 from inquest.entrypoints.cli.place import load_workspaces
-from inquest.entrypoints.http.app import end_streams
-from inquest.entrypoints.http.protocol import BoundedHttp
+from inquest.entrypoints.http.exposition import OF_A_WORKER, exposition
+from inquest.entrypoints.http.server import Server, configured
 from inquest.entrypoints.http.serving import build_app, check_exposure
+from inquest.entrypoints.http.worker_metrics import serving_metrics
 from inquest.runtime.supervisor import end_every_task
 from inquest.runtime.worker import run_forever
-from inquest.settings import Settings
+from inquest.settings import Settings, operator_token
 from inquest.telemetry import flush_reports, log
 
-KEEP_ALIVE_S = 75
-"""Above the idle time of the usual proxies and of Go's HTTP client, so that they close and not we."""
-SHUTDOWN_S = 15
 LOOK_EVERY_S = 0.5
 
 
@@ -51,47 +45,11 @@ def serve(settings: Settings, config: Path | None, *, attended: bool = False) ->
 async def _serve(settings: Settings, home: Home, workspaces: Workspaces, sockets: list[socket.socket]) -> None:
     process = await open_process(settings, home, workspaces)
     try:
-        log().info("serving", port=sockets[0].getsockname()[1], database=_database(home))
-        await Server(_uvicorn(build_app(process))).serve(sockets=sockets)
+        log().info("serving", port=port_of(sockets), database=_database(home))
+        await Server(configured(build_app(process))).serve(sockets=sockets)
         log().info("stopped_serving")
     finally:
         await process.aclose()
-
-
-class Server(uvicorn.Server):
-    """uvicorn, but for its way of ending: a signal stops the server, and the process goes on to close what it opened."""
-
-    @override
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End; what streams has no end to wait for."""
-        end_streams(self.config.app)
-        await super().shutdown(sockets)
-
-    @override
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let SIGTERM and SIGINT stop the server, and nothing else. uvicorn would raise them again after it."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _uvicorn(app: object) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # uvicorn's own alias of an ASGI application
-        http=BoundedHttp,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_S,
-    )
 
 
 def work(settings: Settings, config: Path | None, *, attended: bool = False) -> None:
@@ -100,17 +58,18 @@ def work(settings: Settings, config: Path | None, *, attended: bool = False) -> 
         end_with_the_starter()
     configure_telemetry(settings)
     workspaces = load_workspaces(settings, config)
-    with open_home(settings) as home:
-        asyncio.run(_work(settings, home, workspaces))
+    with metrics_sockets(settings) as sockets, open_home(settings) as home:
+        asyncio.run(_work(settings, home, workspaces, sockets))
     flush_reports()
 
 
-async def _work(settings: Settings, home: Home, workspaces: Workspaces) -> None:
+async def _work(settings: Settings, home: Home, workspaces: Workspaces, sockets: list[socket.socket]) -> None:
     process = await open_process(settings, home, workspaces)
+    shown = partial(exposition, process.metrics, OF_A_WORKER)
     try:
         worker = build_worker(process)
-        log().info("working", workspaces=len(workspaces), database=_database(home))
-        async with watching_health(process):
+        log().info("working", workspaces=len(workspaces), database=_database(home), metrics_port=port_of(sockets))
+        async with watching_health(process), serving_metrics(sockets, shown, token=operator_token(settings)):
             await run_forever(worker)
     finally:
         await process.aclose()
@@ -129,6 +88,7 @@ def up(settings: Settings, config: Path | None) -> int:
     """
     configure_telemetry(settings)
     check_exposure(settings, load_workspaces(settings, config))
+    check_metrics(settings, beside_the_service=True)
     stopping = False
 
     def stop(_number: int, _frame: object) -> None:

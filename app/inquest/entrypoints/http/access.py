@@ -47,8 +47,10 @@ def operator_only(token: SecretStr | None) -> Callable[[Request], None]:
     return on_this_machine if token is None else with_token
 
 
-def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, ...]) -> None:
-    """Refuse an address that others can reach while something is open to anybody.
+def check_bind(
+    host: str, *, token: SecretStr | None, open_intakes: tuple[str, ...] = (), variable: str = "INQUEST_HOST"
+) -> None:
+    """Refuse an address that others can reach while something is open to anybody. `variable` is what named it.
 
     Raises ConfigurationError naming what to set.
     """
@@ -56,13 +58,13 @@ def check_bind(host: str, *, token: SecretStr | None, open_intakes: tuple[str, .
         return
     if token is None:
         msg = (
-            f"INQUEST_HOST: {host} is not a loopback address, and there is no operator token; "
+            f"{variable}: {host} is not a loopback address, and there is no operator token; "
             "set INQUEST_OPERATOR_TOKEN or INQUEST_OPERATOR_TOKEN_FILE, or bind 127.0.0.1"
         )
         raise ConfigurationError(msg)
     if open_intakes:
         msg = (
-            f"INQUEST_HOST: {host} is not a loopback address, and the intake {open_intakes[0]!r} takes posts from "
+            f"{variable}: {host} is not a loopback address, and the intake {open_intakes[0]!r} takes posts from "
             "anybody (insecure_without_auth); give it auth, or bind 127.0.0.1"
         )
         raise ConfigurationError(msg)

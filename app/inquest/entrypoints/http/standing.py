@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from inquest.entrypoints.http.exposition import OF_THE_SERVICE, exposition
 from inquest.errors import StoreUnavailable
 from inquest.ports import Standing
 from inquest.store.database import Database
 from inquest.store.lease import ClaimLimits
 from inquest.store.sweep import PostgresSweep
-from inquest.telemetry import Metrics, exposition
+from inquest.telemetry import Metrics
 
 ANSWER_S = 3.0
 """Below the usual timeout of a probe or a scrape, whatever the database does."""
@@ -66,7 +67,7 @@ class Probe:
 
 
 class StandingMetrics:
-    """The metrics of this process, with those that only the database knows: what runs and waits, in all processes."""
+    """The metrics of the service, with those that only the database knows: what runs and waits, in all processes."""
 
     def __init__(self, database: Database, metrics: Metrics, workspaces: Iterable[str]) -> None:
         """`workspaces` are those of the configuration: they have a value from the first scrape on."""
@@ -82,7 +83,7 @@ class StandingMetrics:
             self._metrics.database_up.set(0)
         else:
             self._metrics.database_up.set(1)
-        return exposition(self._metrics)
+        return exposition(self._metrics, OF_THE_SERVICE)
 
     def _set(self, standings: Sequence[Standing]) -> None:
         """Set the gauges; a workspace in which nothing runs or waits any more goes back to 0."""
