@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import get_args
 
 import pytest
 from pydantic import BaseModel
 
-from inquest.domain import budget
 from inquest.domain.event import CallPlan, Event, EventBody, Joined, Steering
 from inquest.domain.failure import MESSAGES
 from inquest.domain.intake import MemberOutcome
@@ -25,8 +22,6 @@ from inquest.telemetry import Metrics, create_metrics
 from tests.docs.pages import ROOT, code, table
 
 EVENTS = "docs/reference/events.md"
-LIMITS = "docs/reference/limits.md"
-LIMIT_SECTIONS = tuple(re.findall(r"^## (.+)$", (ROOT / LIMITS).read_text("utf-8"), re.MULTILINE))
 
 
 def union(of: object) -> tuple[type[BaseModel], ...]:
@@ -114,43 +109,7 @@ def _shown(name: str) -> str:
     return "" if default is None else f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
-# ---- limits ------------------------------------------------------------------------------------------------
-
-UNITS = {
-    "bytes": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3,
-    "s": 1, "min": 60, "h": 3_600, "d": 86_400,
-    "%": 0.01, "USD": 1_000_000, "": 1,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("section", LIMIT_SECTIONS)
-def test_every_limit_has_the_value_of_the_code(section: str) -> None:
-    wrong = []
-    for row in table(LIMITS, section):
-        (name,) = code(row[0])
-        if _said(row[1]) != pytest.approx(_in_code(name)):
-            wrong.append(f"{name}: the page says {row[1]}, the code {_in_code(name)}")
-    assert wrong == []
-
-
-def _said(cell: str) -> list[float]:
-    numbers = re.findall(r"[\d.]+", cell.replace(",", "" if ", " not in cell else ","))
-    unit = re.sub(r"[\d.,\s]", "", cell)
-    return [float(number) * UNITS[unit] for number in numbers]
-
-
-def _in_code(name: str) -> list[float]:
-    module, constant = name.rsplit(".", 1)
-    value = getattr(importlib.import_module(f"inquest.{module}"), constant)
-    values = value if isinstance(value, tuple) else (value,)
-    scale = 1_000 if constant.endswith("_MS") else 1
-    return [(one.total_seconds() if isinstance(one, timedelta) else one) / scale for one in values]
-
-
-def test_every_constant_of_the_loop_is_listed() -> None:
-    """design 9: the constants of the loop stand in one module; the page has all of them."""
-    listed = {name.rsplit(".", 1)[1] for row in table(LIMITS, LIMIT_SECTIONS[0]) for name in code(row[0])[:1]}
-    assert {name for name in vars(budget) if name.isupper()} <= listed
+# ---- comparison ----------------------------------------------------------------------------------------
 
 
 def test_every_field_of_a_comparison_is_listed() -> None:
