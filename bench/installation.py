@@ -35,7 +35,7 @@ from inquest.store import embedded
 
 ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
-READY_S = 60.0
+READY_S = 120.0
 STOP_S = 40.0
 POLL_S = 0.02
 SHOWN_LOG_CHARS = 2_000

@@ -31,9 +31,13 @@ def test_a_missed_aim_is_printed_and_is_no_failure(benches: None, capsys: pytest
     assert told["met"] is False
 
 
-def test_a_bench_that_broke_is_a_failure_and_prints_no_table(benches: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.__main__.main(["--only", "slow", "--only", "broken"]) == 1
-    assert capsys.readouterr().out == ""
+def test_a_bench_that_broke_is_a_failure_and_the_others_are_measured_and_printed(
+    benches: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench.__main__.main(["--only", "broken", "--only", "slow", "--json"]) == 1
+    said = capsys.readouterr()
+    assert "broken broke: a post was lost" in said.err
+    assert len(json.loads(said.out)["rows"]) == 1
 
 
 def test_a_bench_that_is_not_there_is_refused(benches: None) -> None:
