@@ -15,7 +15,7 @@ from bench.summary import percentile
 from bench.surroundings import Watch
 
 NAME = "first_action"
-PACE = Pace(lanes=8, seconds=16.0, most=100, per_second=3.0)
+PACE = Pace(lanes=8, seconds=20.0, most=100, per_second=1.0)
 """Far enough apart that the worker idles when the next one comes."""
 AIM_MS = 50.0
 DONE_S = 60.0
