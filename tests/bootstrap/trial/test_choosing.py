@@ -140,3 +140,13 @@ def test_the_rule_of_an_alert_has_its_name_and_its_labels() -> None:
         "critical": "critical", "warning": "warning", "info": "any",
     }  # fmt: skip
     assert rule_of(fires("Unheard"), rules) is None
+
+
+def test_of_many_long_names_a_refusal_names_a_few_and_counts_the_rest() -> None:
+    many = [fires(f"{number:03}-{'x' * 10_000}") for number in range(300)]
+
+    with pytest.raises(ConfigurationError) as refused:
+        chosen(standing(*many), Wanted(name="Dwn"))
+
+    assert str(refused.value).endswith("…, 290 more")
+    assert len(str(refused.value)) < 2_000

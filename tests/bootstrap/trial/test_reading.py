@@ -119,6 +119,29 @@ async def test_where_the_api_shows_none_the_series_are_asked() -> None:
     assert (standing.rules, standing.notes) == ((), ())
 
 
+@pytest.mark.parametrize("began", [1e308, 1e300, 253_402_300_800.0, -1.0])
+async def test_since_when_is_not_known_where_what_is_said_of_it_is_no_moment(began: float) -> None:
+    said = answering(
+        alerts=listed(), rules=RULES,
+        ALERTS=vector(series("ALERTS", 1)), ALERTS_FOR_STATE=vector(series("ALERTS_FOR_STATE", began, None)),
+    )  # fmt: skip
+    async with door_to(said) as (_, door):
+        (firing,) = (await fires_now(door, NOW)).firing
+
+    assert firing.starts_at is None
+
+
+@pytest.mark.parametrize("written", ["1e300", "1e999", "9" * 400, "-1", "true", '"15"', "null"])
+async def test_an_interval_that_no_clock_counts_is_none(written: str) -> None:
+    group = '{"name": "shop", "interval": %s, "rules": [{"name": "Down", "query": "up == 0", "duration": %s}]}'
+    body = '{"status": "success", "data": {"groups": [%s]}}' % (group % (written, written))
+    async with door_to(answering(alerts=listed(of_api()), rules=Reply(200, body.encode()))) as (_, door):
+        standing = await fires_now(door, NOW)
+
+    assert standing.rules is not None
+    assert [rule.interval_s for rule in standing.rules] == [0.0]
+
+
 async def test_where_alerts_and_rules_are_not_shown_the_series_tell_and_what_is_missing_is_said() -> None:
     said = answering(
         alerts=Reply(403, b"no"), rules=Reply(403, b"no"),

@@ -69,9 +69,9 @@ def test_every_verdict_and_every_end_has_a_code() -> None:
         (["list", "--limit", "x"], "Invalid value for '--limit'"),
         (["show"], "Missing argument 'investigation'."),
         (["show", "x"], "'x' is no investigation's id, which has 32 hex digits: see inquest list"),
-        (["replay", "../../etc/passwd"], "is no investigation's id"),
+        (["replay", "../../etc/passwd"], "no such file, and no investigation's id"),
         (["verify"], "Missing argument 'what'."),
-        (["verify", "nowhere"], "nowhere: no such file or folder; give a report folder, a report.json, or an"),
+        (["verify", "nowhere"], "nowhere: no such file or folder; give a report folder, a report.json, a bundle, or"),
         (["investigate", "nowhere.json"], "nowhere.json: cannot be read (No such file or directory)"),
         (["investigate", "."], ".: cannot be read (Is a directory)"),
         (["serve"], "no configuration: give --config FILE, set INQUEST_CONFIG, or write inquest.yaml"),
@@ -135,6 +135,8 @@ def test_help_is_no_error_and_no_command_is_wrong_usage(cli: Cli) -> None:
         (StillGoing("it goes on"), 2, "it goes on"),
         (EmbeddedPostgresError("no room"), 2, "no room"),
         (PermissionError(13, "Permission denied", "/srv/x"), 2, "Permission denied: /srv/x"),
+        (ConfigurationError("a.yaml:1: x\na.yaml:2: y"), 3, "a.yaml:1: x\na.yaml:2: y"),
+        (ConfigurationError("fires: \x1b]0;x\x07é\u202e"), 3, "fires: ␛]0;x␇é⟨U+202E⟩"),
     ],
 )
 def test_an_error_of_ours_is_a_line(error: Exception, code: int, told: str, capfd: pytest.CaptureFixture[str]) -> None:

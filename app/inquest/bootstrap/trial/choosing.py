@@ -16,6 +16,10 @@ from inquest.domain.value import Instant, Labels, Value
 from inquest.errors import ConfigurationError
 
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+MAX_NAMED = 10
+"""Alerts that a refusal names; those above are counted."""
+MAX_NAME_CHARS = 120
+"""Of each of them."""
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -129,9 +133,9 @@ def _why_not(standing: Standing, wanted: Wanted, groups: Sequence[Group]) -> str
     if any(one.name == name and one.is_heartbeat for one in standing.firing):
         return f"{name} is a heartbeat: it says that the sender lives, and is never investigated"
     if any(one.first.name == name for one in groups):
-        known = " or ".join(written(one, groups) for one in groups if one.first.name == name)
+        known = _named([written(one, groups) for one in groups if one.first.name == name], " or ")
         return f"{name} fires, but not with these labels: {known}"
-    others = ", ".join(dict.fromkeys(one.first.name for one in groups)) or "nothing"
+    others = _named(list(dict.fromkeys(one.first.name for one in groups)), ", ") or "nothing"
     if any(one.name == name for one in standing.pending):
         return f"{name} is pending, it does not fire yet; what fires: {others}"
     known_names = [rule.name for rule in standing.rules or ()] + [one.name for one in standing.firing]
@@ -139,6 +143,16 @@ def _why_not(standing: Standing, wanted: Wanted, groups: Sequence[Group]) -> str
         near = difflib.get_close_matches(name, known_names, n=1)
         return f"there is no rule {name}{f'; did you mean {near[0]}?' if near else ''}; what fires: {others}"
     return f"{name} does not fire at {standing.at:%Y-%m-%d %H:%M:%S} UTC; what fires: {others}"
+
+
+def _named(names: Sequence[str], between: str) -> str:
+    more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+    return between.join([*(cut(name) for name in names[:MAX_NAMED]), *more])
+
+
+def cut(name: str) -> str:
+    """Shorten a name that is longer than anybody reads."""
+    return name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}…"
 
 
 def rule_of(alert: Alert, rules: Sequence[AlertRule]) -> AlertRule | None:

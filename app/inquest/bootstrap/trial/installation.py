@@ -35,7 +35,8 @@ def configuration_of(
     points 15 s apart, and one a minute apart loses nothing by them.
     """
     usual = IntegrationSection.model_fields["scrape_interval"].default
-    interval = min(max(timedelta(seconds=interval_s), FINEST), usual) if interval_s > 0 else usual
+    said = timedelta(seconds=min(interval_s, usual.total_seconds()))
+    interval = max(said, FINEST) if interval_s > 0 else usual
     integrations: dict[str, IntegrationSection] = {
         one.access.kind: one.section.model_copy(update={"scrape_interval": interval})
         if one.access.kind == "prometheus"

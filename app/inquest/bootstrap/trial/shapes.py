@@ -8,7 +8,7 @@ from typing import NamedTuple
 from inquest.bootstrap.trial.choosing import AlertRule
 from inquest.bootstrap.trial.posting import fingerprint_of
 from inquest.connectors.prometheus import shapes as prometheus
-from inquest.connectors.shared.reading import rows
+from inquest.connectors.shared.reading import MAX_SECONDS, rows, seconds
 from inquest.connectors.shared.series import matrix as series_of
 from inquest.domain.alert import Alert, AlertStatus
 from inquest.domain.signals import Vector
@@ -32,9 +32,13 @@ def alerts(data: Json) -> tuple[Active, ...]:
 
 
 def active(series: Labels, began_s: float | None) -> Active:
-    """Read one series of ALERTS, with the value of its ALERTS_FOR_STATE: seconds since 1970."""
+    """Read one series of ALERTS, with the value of its ALERTS_FOR_STATE: seconds since 1970.
+
+    A value that is no moment since then says as little as none.
+    """
     named = dict(identity(series))
-    return _active(named, series.get("alertstate", ""), None if began_s is None else round(began_s * 1000), {})
+    since_ms = round(began_s * 1000) if began_s is not None and 0 <= began_s <= MAX_SECONDS else None
+    return _active(named, series.get("alertstate", ""), since_ms, {})
 
 
 def _active(labels: Labels, state: str, since_ms: int | None, annotations: Labels) -> Active:
@@ -73,8 +77,7 @@ def rules(data: Json) -> tuple[AlertRule, ...]:
 
 def _intervals(data: Json) -> Mapping[str, float]:
     groups = data.get("groups") if isinstance(data, dict) else None
-    said = {str(group.get("name", "")): group.get("interval") for group in rows(groups, "data.groups")}
-    return {name: float(value) for name, value in said.items() if isinstance(value, int | float)}
+    return {str(group.get("name", "")): seconds(group.get("interval")) for group in rows(groups, "data.groups")}
 
 
 def vector(data: Json) -> tuple[tuple[Labels, float], ...]:
@@ -85,6 +88,6 @@ def vector(data: Json) -> tuple[tuple[Labels, float], ...]:
 
 
 def moments(data: Json) -> dict[frozenset[tuple[str, str]], tuple[int, ...]]:
-    """Read the answer of a range query over ALERTS: when each alert fired, in epoch milliseconds."""
+    """Read the answer of a range query over ALERTS: when each alert fired, in epoch milliseconds since 1970."""
     read, _ = series_of(data, 1_000, ())
-    return {identity(one.labels): tuple(moment for moment, _ in one.points) for one in read.series}
+    return {identity(one.labels): tuple(moment for moment, _ in one.points if moment >= 0) for one in read.series}

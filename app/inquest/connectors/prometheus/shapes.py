@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inquest.connectors.shared.reading import Drift, labels, listed, rfc3339_ms, rows, texts
+from inquest.connectors.shared.reading import Drift, labels, listed, rfc3339_ms, rows, seconds, texts
 from inquest.connectors.shared.series import finite, moment_ms, pair, result_of
 from inquest.domain.signals import (
     FiringAlert,
@@ -88,13 +88,12 @@ def _rule(row: dict[str, Json], group: str) -> Rule:
     if not isinstance(row.get("name"), str) or not isinstance(row.get("query"), str):
         msg = "data.groups.rules.name"
         raise Drift(msg)
-    duration = row.get("duration", 0)
     return Rule(
         name=str(row["name"]),
         rule_type=str(row.get("type", "")),
         group=group,
         expression=str(row["query"]),
-        duration_s=float(duration) if isinstance(duration, int | float) else 0.0,
+        duration_s=seconds(row.get("duration")),
         state=str(row.get("state", "")),
         labels=labels(row.get("labels") or {}, "data.groups.rules.labels"),
         annotations=labels(row.get("annotations") or {}, "data.groups.rules.annotations"),

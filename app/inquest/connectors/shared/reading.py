@@ -12,6 +12,9 @@ from inquest.wire.apart import apart
 
 T = TypeVar("T")
 
+MAX_SECONDS = 253_402_300_799
+"""The end of the year 9999, the last that a moment can be of."""
+
 
 class Drift(Exception):
     """The answer is JSON but not of the documented shape; `hint` is ours and names the place."""
@@ -69,6 +72,13 @@ def labels(found: Json, place: str) -> Labels:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise Drift(place)
     return {name: str(value) for name, value in found.items()}
+
+
+def seconds(found: Json) -> float:
+    """Take a duration; 0 where there is none, or none that a clock could count."""
+    if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= MAX_SECONDS:
+        return float(found)
+    return 0.0
 
 
 def rfc3339_ms(found: Json) -> int | None:

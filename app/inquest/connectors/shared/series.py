@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from inquest.connectors.shared.reading import Drift, Unreadable, labels, rows
+from inquest.connectors.shared.reading import MAX_SECONDS, Drift, Unreadable, labels, rows
 from inquest.domain.signals import Matrix, Series
 from inquest.domain.value import Json
 
-MAX_SECONDS = 253_402_300_799
 _NUMBER_CHARS = frozenset("0123456789+-.eEINFinfaN")
 
 

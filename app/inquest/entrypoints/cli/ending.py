@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import typer
 
 from inquest.entrypoints.cli.exits import Exit
+from inquest.entrypoints.cli.line import safe
 from inquest.errors import ConfigurationError, InquestError, InvariantBroken, NotFound, StoreUnavailable
 
 _USAGE = 2
@@ -109,7 +110,7 @@ def _unexpected(bug: Exception) -> int:
 
 
 def _say(words: str, code: Exit) -> int:
-    typer.echo(words, err=True)
+    typer.echo(safe(words), err=True)
     return code
 
 

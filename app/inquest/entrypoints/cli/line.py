@@ -23,6 +23,15 @@ class Line(NamedTuple):
         return f"{self.at:%H:%M:%S}Z  {self.what:<10} {cut}"
 
 
+def safe(text: str) -> str:
+    """Give text of several lines for a terminal, likewise: what we say of an error may quote what is foreign."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    from inquest.destinations.shared.escape import plain  # slow to import, as below
+
+    return plain(text)
+
+
 def _made_safe(text: str) -> str:
     from inquest.destinations.shared.escape import terminal  # slow to import, and our own lines do not need it
 

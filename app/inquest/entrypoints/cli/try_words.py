@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inquest.bootstrap.trial.choosing import Group, Standing, groups_of, written
+from inquest.bootstrap.trial.choosing import Group, Standing, cut, groups_of, written
 from inquest.bootstrap.trial.reading import EARLIER_HOURS
 from inquest.destinations.shared.escape import terminal
 from inquest.domain.alert import Alert, AlertStatus
@@ -85,7 +85,7 @@ def _line(alert: Alert) -> str:
 def _listed(what: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    shown = [f"  {terminal(name)}" for name in names[:MAX_LISTED]]
+    shown = [f"  {terminal(cut(name))}" for name in names[:MAX_LISTED]]
     more = [f"  and {len(names) - MAX_LISTED} more"] if len(names) > MAX_LISTED else []
     return [f"{what}:", *shown, *more]
 
