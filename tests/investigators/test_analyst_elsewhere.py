@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from typing_extensions import override
 
 from inquest.analysis.siblings import siblings
 from inquest.domain.diagnosis import Verdict
 from inquest.investigators.analyst.appraisal import appraise
+from inquest.investigators.analyst.proposing import propose
 from inquest.ports import LoopView
 from tests.builders import at
 from tests.investigators.test_analyst import CALM, ERRORS, LIMIT, TRAFFIC, USED, Case, deployed, diagnose
@@ -102,3 +106,21 @@ def test_a_signal_that_is_known_and_was_not_answered_has_no_stand_in() -> None:
 
     assert (seen := appraise(case.view)) is not None
     assert seen.signal is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "away_from", "verdict"),
+    [
+        ("it was at the same height long before it fired", 40, Verdict.HEALTHY),
+        ("what it began with may be the trouble", 14, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_an_ended_alert_is_healthy_only_where_normal_was_seen_before_it(
+    rule: str, away_from: int, verdict: Verdict
+) -> None:
+    case = Case()
+    case.ask("errors", *CALM, *CALM, away_from=away_from)
+    found = appraise(case.view)
+    assert found is not None
+
+    assert propose(replace(found, is_firing=False)).verdict is verdict, rule

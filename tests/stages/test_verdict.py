@@ -274,6 +274,16 @@ def test_what_was_not_seen_is_not_healthy(rule: str, about: dict[str, object], v
     assert "the alert's own signal was not seen" in found.downgraded
 
 
+def test_a_signal_that_began_shortly_before_it_fired_has_no_normal_and_is_not_called_healthy() -> None:
+    young = Shelf()
+    young.add(matrix(series([1.0] * 24, start=at(-14), metric=ERRORS)), expression=ERRORS)
+
+    found = healthy(young)
+
+    assert found.verdict is INCONCLUSIVE
+    assert "was not seen before the alert fired" in found.downgraded
+
+
 @pytest.mark.parametrize(
     ("rule", "line", "minute", "service", "verdict"),
     [

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from inquest.analysis.suspects import belongs_to
 from inquest.domain.diagnosis import OnsetAt, Proposal, Remediation, RuledOut, Verdict
-from inquest.domain.value import from_epoch_ms
+from inquest.domain.value import epoch_ms, from_epoch_ms
 from inquest.investigators.analyst.blame import blamed_change, surge, troubled
 from inquest.investigators.analyst.cases import MAX_NOVEL, explain
 from inquest.investigators.analyst.wording import change_citation, named, novel_claim, onset_claims
+from inquest.stages.health import NORMAL_BEFORE
 
 if TYPE_CHECKING:
     from inquest.investigators.analyst.appraisal import Appraisal
@@ -108,7 +109,12 @@ def _unconnected(found: Appraisal) -> tuple[str, ...]:
 
 
 def _without_onset(found: Appraisal, signal: Course) -> Proposal:
-    """Say healthy only for an ended alert whose own signal was seen and is at its baseline."""
+    """Say healthy only for an ended alert whose own signal was seen and is at its baseline.
+
+    What a young series begins with may be the trouble itself: it is no baseline.
+    """
+    if not signal.baseline or signal.baseline[-1][0] > epoch_ms(found.window.anchor - NORMAL_BEFORE):
+        return _inconclusive(found, "The alert's own signal was not seen long enough before it fired.")
     if any(value is not None for _, value in signal.points) and not found.novel and not found.is_firing:
         return Proposal(
             verdict=Verdict.HEALTHY,
