@@ -59,7 +59,6 @@ language plpgsql set search_path = inquest, pg_temp as $$
 declare
   a investigation;
   digests text[];
-  d text;
   before text := current_setting('role');
 begin
   perform from alert_group g
@@ -71,6 +70,11 @@ begin
   if not found then
     return true;
   end if;
+  digests := array(
+    select r.digest from content_ref r where r.investigation_id = p_investigation order by r.digest collate "C");
+  -- Before the targets, as a sender does; nobody comes to refer to one meanwhile.
+  perform from content c where c.workspace = a.workspace and c.digest = any (digests)
+  order by c.digest collate "C" for update;
   perform from delivery_target t where t.investigation_id = p_investigation order by t.target_id for update;
   if exists (
     select from delivery_target t join delivery x on x.target_id = t.target_id
@@ -78,8 +82,6 @@ begin
   then
     return false;
   end if;
-  digests := array(
-    select r.digest from content_ref r where r.investigation_id = p_investigation order by r.digest collate "C");
   perform set_config('role', 'inquest_retention', true);
   delete from delivery x using delivery_target t
   where t.investigation_id = p_investigation and x.target_id = t.target_id;
@@ -90,15 +92,9 @@ begin
   delete from effect e where e.investigation_id = p_investigation;
   delete from event e where e.investigation_id = p_investigation;
   delete from content_ref r where r.investigation_id = p_investigation;
-  foreach d in array digests loop
-    begin
-      delete from content c
-      where c.workspace = a.workspace and c.digest = d
-        and not exists (select from content_ref r where r.workspace = a.workspace and r.digest = d);
-    exception when foreign_key_violation then
-      null; -- another investigation came to refer to it at this moment
-    end;
-  end loop;
+  delete from content c
+  where c.workspace = a.workspace and c.digest = any (digests)
+    and not exists (select from content_ref r where r.workspace = c.workspace and r.digest = c.digest);
   perform set_config('role', before, true);
   if not exists (select from investigation i where i.episode_id = a.episode_id and i.status <> 'deleting') then
     perform forget_episode(a);

@@ -39,6 +39,8 @@ from tests.store.door import Door, arrival, firing, intake, resolved
 
 CANARY = "CANARY-7331"
 SEND = timedelta(seconds=30)
+LONG = timedelta(minutes=10)
+"""The lease of an owner that outlives a test, however busy the machine is."""
 TEXTUAL = """
 select table_schema as schema, table_name as name, column_name as of
 from information_schema.columns join information_schema.tables using (table_schema, table_name)
@@ -294,7 +296,7 @@ async def test_an_investigation_that_stores_the_same_bytes_meanwhile_keeps_them(
     store: Store, actions: PostgresActions
 ) -> None:
     await store.opened("other")
-    fence = (await store.claimed(limits=ClaimLimits(max_running=100))).fence
+    fence = (await store.claimed(limits=ClaimLimits(max_running=100), lease=LONG)).fence
     await store.journal.commit(write(fence, 0, run_started(identity("other"))))
     shared = contents(*(b"shared %d" % number for number in range(20)))
     for number in range(15):
@@ -319,7 +321,7 @@ async def test_bytes_that_a_purge_takes_between_two_steps_of_a_write_are_stored_
 ) -> None:
     first, second = sorted(contents(b"shared", b"another").items())
     await store.opened("other")
-    fence = (await store.claimed(limits=ClaimLimits(max_running=100))).fence
+    fence = (await store.claimed(limits=ClaimLimits(max_running=100), lease=LONG)).fence
     await store.journal.commit(write(fence, 0, run_started(identity("other"))))
     await ended(store)
     store.look("insert into content values (%s, %s, %s) on conflict do nothing", WORKSPACE, *first)
@@ -342,6 +344,23 @@ async def test_bytes_that_a_purge_takes_between_two_steps_of_a_write_are_stored_
 async def _waits(store: Store) -> object | None:
     waiting = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     return store.look(waiting) or None
+
+
+async def test_a_sender_that_is_about_to_reserve_the_same_bytes_again_never_deadlocks_with_a_purge(
+    store: Store, actions: PostgresActions
+) -> None:
+    await ended(store)
+    await deliver(store)
+    [rendered] = contents(f"report {CANARY}".encode())
+
+    with store.connection() as sender, sender.transaction():  # in the order of reserve_send: contents, then the target
+        sender.execute("select from content where digest = %s for key share", (rendered,))
+        deleting = asyncio.create_task(actions.delete("inv-1"))
+        await eventually(lambda: _waits(store))
+        sender.execute("select from delivery_target where investigation_id = 'inv-1' for no key update")
+
+    assert (await deleting).purged
+    assert places(store.conninfo) == []
 
 
 # ---- what the senders told
