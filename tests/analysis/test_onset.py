@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inquest.analysis.onset import Onset, extreme_from, find_onset, split_leading, step_of
+from inquest.analysis.onset import Onset, extreme_from, find_onset, split_baseline, split_leading, step_of
 
 MINUTE = 60_000
 Values = Sequence[float | None]
@@ -104,3 +104,16 @@ def test_the_step_is_the_smallest_distance() -> None:
 
 def test_the_extreme_is_the_furthest_from_the_middle_whichever_side() -> None:
     assert extreme_from([(0, 1.0), (1, -9.0), (2, 8.0)], 0.0) == -9.0
+
+
+@pytest.mark.parametrize(
+    ("before", "start_ms", "expected"),
+    [(5, 5, 5), (4, 4, 3), (5, None, 3)],
+    ids=["enough before the window", "too few before it: the leading third", "no window: the leading third"],
+)
+def test_the_baseline_is_what_lies_before_the_window_where_that_is_enough(
+    before: int, start_ms: int | None, expected: int
+) -> None:
+    series = [(at, 1.0) for at in range(before + 5)]
+    baseline, rest = split_baseline(series, start_ms)
+    assert (len(baseline), [*baseline, *rest]) == (expected, series)

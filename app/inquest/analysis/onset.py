@@ -113,6 +113,15 @@ def split_leading(points: Sequence[Point]) -> tuple[Sequence[Point], Sequence[Po
     return points[:cut], points[cut:]
 
 
+def split_baseline(points: Sequence[Point], start_ms: int | None) -> tuple[Sequence[Point], Sequence[Point]]:
+    """Give the points before `start_ms` as the baseline, and the rest; where they are too few, the leading third."""
+    if start_ms is not None:
+        before = [point for point in points if point[0] < start_ms]
+        if len(before) >= MIN_BASELINE_POINTS:
+            return before, [point for point in points if point[0] >= start_ms]
+    return split_leading(points)
+
+
 def extreme_from(samples: Sequence[tuple[int, float]], middle: float) -> float:
     """Give the value furthest from `middle`; the earliest of equals. Raises ValueError when there is none."""
     return max((value for _, value in samples), key=lambda value: abs(value - middle))

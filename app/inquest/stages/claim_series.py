@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from inquest.analysis.correlation import MIN_COMMON_SAMPLES, spearman
-from inquest.analysis.onset import MIN_BASELINE_POINTS, extreme_from, find_onset, split_leading, step_of
+from inquest.analysis.onset import MIN_BASELINE_POINTS, extreme_from, find_onset, split_baseline, step_of
 from inquest.domain.value import epoch_ms, from_epoch_ms, rfc3339
 from inquest.stages.exhibits import NotShown
 from inquest.stages.quoting import as_written, is_rounding_of, number_in
@@ -109,12 +109,7 @@ def course(cited: Sequence[Cited], window: IncidentWindow | None) -> tuple[Seque
         if not normal.points or not series.points or normal.points[0][0] >= series.points[0][0]:
             raise NotShown("the series of the baseline does not begin before the other")
         return series.points, normal.points
-    if window is not None:
-        start = epoch_ms(window.incident.start)
-        before = tuple(point for point in series.points if point[0] < start)
-        if len(before) >= MIN_BASELINE_POINTS:
-            return tuple(point for point in series.points if point[0] >= start), before
-    baseline, rest = split_leading(series.points)
+    baseline, rest = split_baseline(series.points, None if window is None else epoch_ms(window.incident.start))
     return rest, baseline
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from inquest.analysis.onset import MIN_BASELINE_POINTS, Onset, find_onset, split_leading
+from inquest.analysis.onset import Onset, find_onset, split_baseline
 from inquest.domain.claim import Citation
 from inquest.domain.value import epoch_ms
 from inquest.stages.quoting import quote_of
@@ -75,17 +75,12 @@ def courses(exhibit: Exhibit, window: IncidentWindow, subject: str) -> Iterator[
         return
     start = epoch_ms(window.incident.start)
     for number, series in enumerate(exhibit.content.series):
-        before = tuple(point for point in series.points if point[0] < start)
-        if len(before) >= MIN_BASELINE_POINTS:
-            baseline, points = before, tuple(point for point in series.points if point[0] >= start)
-        else:
-            leading, rest = split_leading(series.points)
-            baseline, points = tuple(leading), tuple(rest)
+        baseline, points = split_baseline(series.points, start)
         yield Course(
             subject=subject,
             labels=series.labels,
-            points=points,
-            baseline=baseline,
+            points=tuple(points),
+            baseline=tuple(baseline),
             cited=exhibit.cite(f"/series/{number}", {"labels": dict(series.labels)}),
             onset=find_onset(points, baseline),
             step_ms=exhibit.content.step_ms,
