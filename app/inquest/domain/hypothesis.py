@@ -26,6 +26,11 @@ class LedgerEntry(Value):
     evidence: tuple[str, ...] = ()
     reason: str = ""
 
+    @property
+    def is_judged(self) -> bool:
+        """Say whether anybody has said anything of it: "open" with a reason is something said."""
+        return self.judgement != "open" or bool(self.reason)
+
 
 class Ledger(Value):
     """All hypotheses in opening order: the fold of the plan, open_hypothesis and judge calls."""

@@ -30,7 +30,7 @@ def judge_calls(view: LoopView, found: Appraisal) -> tuple[ToolCall, ...]:
     """Give a `judge` call for every hypothesis that was not judged yet."""
     if JUDGE_TOOL not in {tool.name for tool in view.tools}:
         return ()
-    waiting = [entry.hypothesis for entry in view.ledger.entries if entry.judgement == "open" and not entry.reason]
+    waiting = [entry.hypothesis for entry in view.ledger.entries if not entry.is_judged]
     return tuple(
         ToolCall(call_id=f"a{view.turn}-{number}", name=JUDGE_TOOL, arguments=_arguments(hypothesis, found))
         for number, hypothesis in enumerate(waiting, start=1)

@@ -169,10 +169,8 @@ def _open(state: LoopState, arguments: Mapping[str, Json]) -> InternalResult:
 
 
 def unjudged(state: LoopState) -> tuple[str, ...]:
-    """Name the hypotheses on which nobody has said anything; "open" with a reason is something said."""
-    return tuple(
-        entry.hypothesis.name for entry in state.ledger.entries if entry.judgement == "open" and not entry.reason
-    )
+    """Name the hypotheses that nobody has judged."""
+    return tuple(entry.hypothesis.name for entry in state.ledger.entries if not entry.is_judged)
 
 
 def _refused(tool: str, hint: str) -> InternalResult:
