@@ -54,7 +54,6 @@ class Appraisal:
     ran: tuple[ChangeRecord, ...]
     """All that ran in what was asked, suspect or not."""
     changes_answered: tuple[Exhibit, ...]
-    logs_answered: tuple[Exhibit, ...]
     gaps: tuple[str, ...]
     is_firing: bool
 
@@ -136,7 +135,6 @@ def appraise(view: LoopView) -> Appraisal | None:
         changes=suspect_changes(view, shown, onset, slack_ms),
         ran=changes_that_ran(view, shown),
         changes_answered=tuple(one for one in shown if one.content.kind == "changes"),
-        logs_answered=tuple(one for one in shown if one.content.kind == "logs"),
         gaps=(*_gaps(view), *silence(view, shown, onset)),
         is_firing=bool(view.investigation.episode.firing),
     )
