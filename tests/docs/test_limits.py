@@ -25,7 +25,7 @@ NOT_LISTED = {
     r".+\.(?:MIN|LEAST)_\w+": "the least that a bound is ever lowered to, not a bound",
     r"analysis\.suspects\.MAX_BY_CHANCE": "a threshold of judgement",
     r"domain\.canonical\.MAX_SAFE_INTEGER": "of the format: RFC 8785",
-    r"connectors\.shared\.series\.MAX_SECONDS": "of the calendar: the end of the year 9999",
+    r"connectors\.shared\.reading\.MAX_SECONDS": "of the calendar: the end of the year 9999",
     r"entrypoints\.http\.investigations\.MAX_SEQ": "of the column's type",
 }
 UNITS = {
