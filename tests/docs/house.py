@@ -86,7 +86,7 @@ class House:
             ALERTMANAGER: lambda: f"http://{HOST}:{self.alertmanager_port}",
             GUARDED: lambda: self.guarded,
             GUARDED_TLS: lambda: self.guarded_tls,
-            FREE_PORT: lambda: f"--port {free_port()}",
+            FREE_PORT: lambda: str(free_port()),
             DATABASE: lambda: shlex.quote(self.database_url),
             FOLDER: lambda: str(self.folder),
             REPORTS: lambda: f"reports/{self.investigation()}",
@@ -110,7 +110,7 @@ class House:
     def serving(self, command: str, before: Sequence[str] = (), **variables: str) -> Iterator[Running]:
         """Type a command that stays, for the length of a `with`."""
         *lines, last = [self.text(line) for line in (*before, command)]
-        script = "\n".join([*lines, f"exec {last}"])
+        script = "\n".join([*lines, f"exec env {last}"])
         environment = {**self.environment, **variables}
         with running(
             f"typed-{len(self._processes)}", ["sh", "-euc", script], self.folder, environment, cwd=self.folder
@@ -126,7 +126,7 @@ class House:
     def _listed(self, alert: str) -> str:
         gives_up_at = time.monotonic() + PATIENCE_S
         while time.monotonic() < gives_up_at:
-            rows = json.loads(self._run("inquest list --json").stdout)
+            rows = json.loads(self._run("inquest list --json").stdout)["investigations"]
             found = [row["id"] for row in rows if row["title"] == alert and row["status"] == "succeeded"]
             if found:
                 return str(found[0])

@@ -143,6 +143,7 @@ TYPED: dict[str, How] = {
     "inquest migrate": Run(says="the database is at version", before=POSTGRES),
     "inquest serve": Serve(says="serving", before=POSTGRES),
     "inquest work": Serve(says="worker_started", before=POSTGRES),
+    "INQUEST_WORKER_METRICS_PORT=8418 .venv/bin/inquest up": Serve(says="worker_started"),
     # ---- containers
     "openssl rand -hex 24 > postgres-password.txt": Prepare(),
     "openssl rand -hex 32 > operator-token.txt": Prepare(),
@@ -175,7 +176,7 @@ SUBSTITUTES: tuple[tuple[str, str], ...] = (
     (r"http://127\.0\.0\.1:9093", ALERTMANAGER),
     (r"https://prometheus\.example\.com", GUARDED),
     (r"https://mimir\.example\.com", GUARDED_TLS),
-    (r"--port 9900", FREE_PORT),
+    (r"(?<=--port )9900\b|(?<=_PORT=)8418\b", FREE_PORT),
     (r"postgresql://\S+", DATABASE),
     (r"/etc/inquest", FOLDER),
 )
