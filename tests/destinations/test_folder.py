@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -203,6 +204,21 @@ async def test_a_root_that_is_a_file_is_said_without_its_path(tmp_path: Path) ->
     failed = await send(made(tmp_path / "root"))
     assert isinstance(failed, DeliveryFailed)
     assert str(tmp_path) not in failed.reason
+
+
+@pytest.mark.parametrize("code", ["EACCES", "EPERM", "EROFS", "ENOSPC"])
+async def test_a_folder_that_cannot_be_written_yet_gets_its_report_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(getattr(errno, code), "not yet")
+
+    with monkeypatch.context() as while_refused:
+        while_refused.setattr(os, "mkdir", refuse)
+        failed = await send(made(tmp_path))
+
+    assert failed == DeliveryFailed(reason=f"the folder cannot be written ({code})", retry=True)
+    assert await send(made(tmp_path)) == Sent(reference="inv-1/r2")
 
 
 async def test_a_send_that_has_no_time_left_is_tried_again(tmp_path: Path) -> None:

@@ -45,11 +45,13 @@ _MAY_PASS = frozenset(
         errno.ENOENT,
         errno.ESTALE,
         errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
         errno.EINTR,
         errno.ENOMEM,
     }
 )
-"""Errors after which trying again can help; another one needs a human."""
+"""Errors that pass, by themselves or once somebody has mounted the volume or given us the right to write."""
 
 
 class FolderConfig(Value):
