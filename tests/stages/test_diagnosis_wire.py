@@ -124,6 +124,11 @@ def test_problems_never_repeat_what_was_said() -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_bl_053_a_score_that_a_model_gives_itself_is_none_of_ours(number: str) -> None:
+    assert read(TEXT.replace("{", f'{{"validity_score": {number}, ', 1)).proposal == WHOLE
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_a_number_that_is_none_is_null_and_its_claim_is_left_out(number: str) -> None:
     text = TEXT.replace('"after": 0.45', f'"after": {number}')
     assert number in text

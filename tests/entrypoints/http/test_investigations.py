@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from inquest.domain.value import Json
 from inquest.entrypoints.http import investigations as module
 from inquest.entrypoints.http.filters import read_cursor
 from inquest.entrypoints.http.problems import BadParameter
-from tests.bootstrap.files import build
+from tests.bootstrap.files import build, prometheus
 from tests.bootstrap.installations import Installation
 from tests.entrypoints.http.service import AUTH, Service, serving
+from tests.fakes.loopback import Reply, Seen, loopback
+from tests.fakes.prometheus import success
 from tests.store.door import Door, arrival, firing, intake
 
 LIST = "/v1/investigations"
@@ -311,6 +314,34 @@ async def test_after_the_end_there_is_one_in_each_form(service: Service, rows: D
     assert answers["html"].text.lstrip().lower().startswith("<!doctype html>")
     assert (await service.get(f"{LIST}/{found}/report")).json() == answers["json"].json()
     assert (await service.get(f"{LIST}/{found}/report", form="pdf")).status_code == 422
+
+
+async def test_bl_053_samples_that_are_no_numbers_leave_every_answer_json(
+    service: Service, rows: Door, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def no_numbers(seen: Seen) -> Reply:
+        asked.append(seen.path)
+        start = datetime.now(UTC).timestamp() - 600
+        values: Json = [[start + 60 * minute, ("NaN", "+Inf", "-Inf")[minute % 3]] for minute in range(10)]
+        return success({"resultType": "matrix", "result": [{"metric": {"service": "checkout"}, "values": values}]})
+
+    async with loopback(no_numbers) as server:
+        installation = Installation(rows, tmp_path, integrations={"prometheus": prometheus(server.url)})
+        (into,) = installation.workspaces["default"].intakes
+        measured = firing(severity="critical").model_copy(
+            update={"generator_url": "http://p/graph?g0.expr=errors+%3E+1"}
+        )
+        found = (await rows.take(arrival(measured, into=into))).investigations[0].investigation_id
+        await installation.run()
+        await installation.workspaces["default"].aclose()
+
+    assert any(path.endswith("/query_range") for path in asked)
+    for path in (f"/{found}", "", f"/{found}/events", f"/{found}/report"):
+        answer = await service.get(f"{LIST}{path}")
+        assert answer.status_code == 200, path
+        json.loads(answer.content, parse_constant=pytest.fail)
 
 
 async def test_one_shows_what_the_list_shows_and_no_fence(service: Service, rows: Door) -> None:
