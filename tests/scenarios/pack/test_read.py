@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -132,8 +131,8 @@ def test_bytes_that_are_not_utf_8_are_named(folder: Path) -> None:
 
 def test_the_example_of_the_reference_page_is_a_scenario() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "scenarios.md").read_text()
-    block = page.partition("**scenario.yaml**")[2].partition("\n\n")[2].partition("**alert.json**")[0]
-    header = parsed_yaml(textwrap.dedent(block), "scenarios.md", Header)
+    block = page.partition("**scenario.yaml**")[2].partition("```yaml\n")[2].partition("```")[0]
+    header = parsed_yaml(block, "scenarios.md", Header)
     assert (header.name, header.clock.ends_at - header.clock.anchor) == ("checkout_pool", timedelta(seconds=90))
 
 
