@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -170,6 +170,15 @@ def _raising(error: BaseException) -> Callable[[], object]:
 # ---- signals and pipes
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C count, also where the tests themselves were started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_signal_does_what_ctrl_c_does_and_the_handlers_are_as_they_were(capfd: pytest.CaptureFixture[str]) -> None:
     closed: list[str] = []
 
@@ -190,6 +199,19 @@ def test_a_signal_does_what_ctrl_c_does_and_the_handlers_are_as_they_were(capfd:
     assert closed == ["SIGTERM", "SIGHUP", "SIGINT"]
     assert capfd.readouterr().err == "stopped\n" * 3
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_sigterm_ends_a_background_job_of_a_script_for_which_ctrl_c_is_ignored() -> None:
+    def command() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        signal.sigtimedwait([], 10)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = ended_with(command)
+        assert (code, signal.getsignal(signal.SIGINT)) == (Exit.TERMINATED, signal.SIG_IGN)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_reader_that_has_gone_is_no_verdict() -> None:

@@ -66,9 +66,12 @@ def _stoppable() -> Iterator[Callable[[], Exit]]:
     Gives what tells the exit code of being stopped. A signal that is ignored (nohup) stays ignored.
     """
     received = [signal.SIGINT]
+    interrupt = signal.getsignal(signal.SIGINT)
 
     def as_ctrl_c(number: int, _frame: object) -> None:
         received.append(signal.Signals(number))
+        if interrupt is signal.SIG_IGN:  # a script's background job: Ctrl-C is not for it, SIGTERM is
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
     def stopped_by() -> Exit:
@@ -83,6 +86,8 @@ def _stoppable() -> Iterator[Callable[[], Exit]]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
+        if taken and interrupt is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _wrong_usage(wrong: typer.TyperException) -> int:
