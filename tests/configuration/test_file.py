@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.configuration.file import parse, read
+from inquest.configuration.sections import IntegrationSection
+from inquest.configuration.shape import parse_duration, written_duration
 from inquest.errors import ConfigurationError
 from inquest.resources import config_dir
 
@@ -274,3 +276,14 @@ def test_a_folder_that_cannot_be_one_is_told(path: str, told: str) -> None:
         parse(f"{SMALL}    destinations:\n      f: {{type: folder, path: {path}}}\n", "f.yaml")
     assert str(refused.value).startswith("f.yaml:10: workspaces.default.destinations.f")
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["5s", "1500ms", "0s", "31536000s"])
+def test_a_duration_is_written_as_it_is_read(text: str) -> None:
+    assert written_duration(parse_duration(text)) == text
+
+
+def test_a_section_that_was_written_is_read_again() -> None:
+    section = IntegrationSection(type="prometheus", url="http://127.0.0.1:9090", scrape_interval=timedelta(seconds=5))
+
+    assert IntegrationSection.model_validate(section.model_dump(mode="json", exclude_defaults=True)) == section

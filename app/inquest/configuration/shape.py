@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from inquest import address
 
@@ -39,7 +39,15 @@ def parse_duration(value: object) -> timedelta:
         raise ValueError(msg) from None
 
 
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+def written_duration(value: timedelta) -> str:
+    """Write a duration as `parse_duration` reads it, in whole ms where it is not in whole seconds."""
+    seconds, rest = divmod(value, timedelta(seconds=1))
+    return f"{value // timedelta(milliseconds=1)}ms" if rest else f"{seconds}s"
+
+
+Duration = Annotated[
+    timedelta, BeforeValidator(parse_duration), PlainSerializer(written_duration, return_type=str, when_used="json")
+]
 Address = Annotated[str, Field(min_length=1), AfterValidator(address.checked)]
 AddressOrNone = Annotated[str, AfterValidator(address.checked)]
 
