@@ -131,8 +131,13 @@ class Worker:
             await self._running.run(self._take_next)
 
     async def _on_delivery(self, target_id: str) -> None:
-        if not self._draining:
+        """Send what is due there. Without the database nothing is: the sweep rings again."""
+        if self._draining:
+            return
+        try:
             await self._running.run(partial(self._deliveries.deliver, target_id))
+        except StoreUnavailable:
+            self._outage.note("delivery")
 
     # ---- one claim
 
