@@ -33,3 +33,16 @@ async def until(look: Callable[[], Any], *, patience_s: float = PATIENCE_S) -> A
         if time.monotonic() >= ends:
             raise AssertionError(f"still {found!r} after {patience_s} s: {inspect.getsource(look).strip()}")
         await asyncio.sleep(LOOK_EVERY_S)
+
+
+def wait_until(look: Callable[[], T], what: str | Callable[[], str], *, patience_s: float = PATIENCE_S) -> T:
+    """Give the first true answer of `look`, in a test without an event loop; `what` says for what it waits.
+
+    Raises AssertionError when time is up; a callable `what` is asked only then.
+    """
+    ends = time.monotonic() + patience_s
+    while not (found := look()):
+        if time.monotonic() >= ends:
+            raise AssertionError(f"gave up after {patience_s:g} s: {what if isinstance(what, str) else what()}")
+        time.sleep(LOOK_EVERY_S)  # the one place where a test without a loop looks again
+    return found

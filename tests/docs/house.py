@@ -14,7 +14,6 @@ import shlex
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -47,9 +46,11 @@ from tests.docs.typed import (
     Start,
 )
 from tests.e2e.served import served
-from tests.e2e.servers import HOST, Running, free_port, running, until_ready
+from tests.e2e.servers import Running, running, until_ready
 from tests.fakes.loopback import Reply, Seen
 from tests.fakes.prometheus import error, success
+from tests.loopback import HOST, free_port
+from tests.waiting import wait_until
 
 BIN, TLS = Path(sys.executable).parent, ROOT / "tests/data/tls"
 SECRET = "a-secret-of-nobody-0123456789"
@@ -124,14 +125,11 @@ class House:
         return found
 
     def _listed(self, alert: str) -> str:
-        gives_up_at = time.monotonic() + PATIENCE_S
-        while time.monotonic() < gives_up_at:
-            rows = json.loads(self._run("inquest list --json").stdout)["investigations"]
-            found = [row["id"] for row in rows if row["title"] == alert and row["status"] == "succeeded"]
-            if found:
-                return str(found[0])
-            time.sleep(0.2)  # the condition is polled, under a deadline
-        raise AssertionError(f"no investigation of {alert} is listed")
+        return wait_until(lambda: self._ended(alert), f"{alert} is listed", patience_s=PATIENCE_S)
+
+    def _ended(self, alert: str) -> str:
+        rows = json.loads(self._run("inquest list --status succeeded --json").stdout)["investigations"]
+        return next((str(row["id"]) for row in rows if row["title"] == alert), "")
 
     def _manifest(self) -> dict[str, Any]:
         found = json.loads((self.folder / "reports" / self.investigation() / "r3" / "manifest.json").read_bytes())
@@ -241,7 +239,4 @@ def _investigate(made: House, alert: bytes) -> None:
         headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
     )  # fmt: skip
     posted.raise_for_status()
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not list((made.folder / "reports").glob("*/r3")):
-        assert time.monotonic() < gives_up_at, "no report came"
-        time.sleep(0.1)  # the condition is polled, under a deadline
+    wait_until(lambda: list((made.folder / "reports").glob("*/r3")), "a report comes", patience_s=PATIENCE_S)

@@ -18,7 +18,8 @@ import pytest
 
 from inquest.entrypoints.cli.exits import Exit
 from tests.docs.pages import ROOT, Block, blocks
-from tests.e2e.servers import COMMAND_S, Running, free_port, needs_servers, running, until_ready
+from tests.e2e.servers import COMMAND_S, Running, needs_servers, running, until_ready
+from tests.loopback import free_port
 from tests.waiting import until
 
 PAGE = ROOT / "docs/tutorials/first-report.md"

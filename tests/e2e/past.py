@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.e2e.servers import HOST, LABELS, Shop
+from tests.e2e.servers import LABELS, Shop
+from tests.loopback import HOST
 
 LENGTH_S = 1_200
 STEP_S = 2

@@ -6,16 +6,12 @@ stopped by its process id at the end of a `with`: asked first, killed when it ta
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -26,10 +22,10 @@ import httpx2
 import pytest
 
 from inquest.store.embedded.postmaster import find_running, stop_running
+from tests.loopback import HOST, answers, free_port
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-HOST = "127.0.0.1"
-PORTS = 20_000, 32_768
 READY_S = 120.0
 STOP_S = 60.0
 COMMAND_S = 120.0
@@ -61,22 +57,22 @@ class Running:
 
     def until_says(self, word: str) -> None:
         """Wait until `word` is in its output."""
-        gives_up_at = time.monotonic() + READY_S
-        while word not in self.output():
-            self.must_live()
-            if time.monotonic() >= gives_up_at:
-                pytest.fail(f"{self.name} did not say {word} in {READY_S:g} s:\n{self.output()[-3000:]}")
-            time.sleep(0.05)  # the condition is polled, under a deadline
+        wait_until(
+            lambda: word in self.output() or self.must_live(),
+            lambda: f"{self.name} did not say {word}:\n{self.output()[-3000:]}",
+            patience_s=READY_S,
+        )
 
     def has_ended_well(self) -> bool:
         """Say whether it has ended as asked, with 0; or as we killed it."""
         return self.is_killed or self.process.returncode == 0
 
-    def must_live(self) -> None:
-        """Fail with the end of its output when it has ended."""
+    def must_live(self) -> bool:
+        """Fail with the end of its output when it has ended; False while it lives: it is not what is waited for."""
         code = self.process.poll()
         if code is not None:
             pytest.fail(f"{self.name} ended with {code}:\n{self.output()[-3000:]}")
+        return False
 
     def kill(self) -> None:
         """End it as a crash would: kill -9, and nothing else."""
@@ -117,25 +113,13 @@ def running(
         one.stop()
 
 
-def free_port() -> int:
-    """Give a port that nobody listens on now, below those that the system gives to whoever connects meanwhile."""
-    while True:
-        port = random.randrange(*PORTS)  # noqa: S311  # no secret
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((HOST, port))
-            return port
-
-
 def until_ready(url: str, process: Running) -> None:
     """Wait until `url` answers 200. Fails when the process ends or takes longer than READY_S."""
-    gives_up_at = time.monotonic() + READY_S
-    while time.monotonic() < gives_up_at:
-        process.must_live()
-        with contextlib.suppress(httpx2.TransportError):
-            if httpx2.get(url, timeout=5, trust_env=False).status_code == httpx2.codes.OK:
-                return
-        time.sleep(0.05)  # the condition is polled, under a deadline
-    pytest.fail(f"{process.name} was not ready in {READY_S:g} s:\n{process.output()[-3000:]}")
+    wait_until(
+        lambda: answers(url) or process.must_live(),
+        lambda: f"{process.name} was not ready:\n{process.output()[-3000:]}",
+        patience_s=READY_S,
+    )
 
 
 # ---- the shop, and what watches it -----------------------------------------------------------------------

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.journals import Entry, read_journal
-from tests.e2e.servers import HOST, free_port, running, until_ready
+from tests.e2e.servers import running, until_ready
+from tests.loopback import HOST, free_port
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from inquest.store.embedded.postmaster import find_running
-from tests.e2e.servers import HOST, ROOT, free_port
+from tests.e2e.servers import ROOT
+from tests.loopback import HOST, answers, free_port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -28,18 +28,7 @@ CONFIGURATION = {
 }
 
 
-def until(condition: Callable[[], object], what: str) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < gives_up_at, f"gave up waiting until {what}"
-        time.sleep(0.1)
-
-
-def is_ready(port: int) -> bool:
-    try:
-        return httpx2.get(f"http://{HOST}:{port}/readyz", trust_env=False).status_code == httpx2.codes.OK
-    except httpx2.TransportError:
-        return False
+until = partial(wait_until, patience_s=PATIENCE_S)
 
 
 def of_installation(home: Path) -> list[int]:
@@ -69,7 +58,7 @@ def test_what_up_has_started_ends_when_up_is_killed(tmp_path: Path) -> None:
             env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     try:
-        until(lambda: is_ready(port), "the service is ready")
+        until(lambda: answers(f"http://{HOST}:{port}/readyz"), "the service is ready")
         until(lambda: len(of_installation(home)) == 3, "up, serve and work run")
         up.kill()
         up.wait()

@@ -26,9 +26,10 @@ from inquest.destinations.verification import verify
 from inquest.entrypoints.cli.exits import Exit
 from tests.docs.pages import ROOT, blocks
 from tests.e2e.past import give_a_past
-from tests.e2e.servers import ALERT, HOST, Prometheus, Shop, free_port, needs_servers, prometheus, running, shop
+from tests.e2e.servers import ALERT, Prometheus, Shop, needs_servers, prometheus, running, shop
 from tests.e2e.stand_ins import StandIn, journalling_proxy
 from tests.fakes.loopback import Act, Reply, Seen, loopback
+from tests.loopback import HOST, free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.e2e

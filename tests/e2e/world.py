@@ -15,10 +15,10 @@ from tests.e2e.servers import (
     Running,
     Shop,
     alertmanager,
-    free_port,
     prometheus,
     shop,
 )
+from tests.loopback import free_port
 
 
 @dataclass(frozen=True)

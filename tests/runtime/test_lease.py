@@ -16,7 +16,7 @@ from inquest.ports import Renewal
 from inquest.runtime import lease as leases
 from inquest.runtime.lease import LeaseGuard, LeaseKeeper
 from inquest.store.lease import Claimed
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 LONG = timedelta(minutes=5)
 SHORT = timedelta(seconds=0.3)
@@ -232,6 +232,13 @@ async def test_a_lost_connection_is_made_anew_and_everything_renewed(line: Scrip
     assert set(outages) == {threading.main_thread().name}
 
 
+def hang_while(condition: Callable[[], bool]) -> None:
+    """Keep the event loop from ticking for as long as `condition` holds, up to the patience of a test."""
+    ends = time.monotonic() + PATIENCE_S
+    while condition() and time.monotonic() < ends:
+        pass
+
+
 async def test_an_event_loop_that_does_not_tick_gets_no_renewals(
     keeper: KeeperMaker, line: ScriptedLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +246,7 @@ async def test_an_event_loop_that_does_not_tick_gets_no_renewals(
     guard = guard_of(lease=SHORT)
     with keeper(SHORT).holding(guard, lambda: None):
         await until(lambda: len(line.renewals) >= 3)
-        time.sleep(1.0)  # noqa: ASYNC251  # the event loop hangs: that is the case
+        hang_while(guard.alive)
         assert not guard.alive()
         await until(guard.alive)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.loopback import HOST, answers, free_port
+from tests.waiting import wait_until
 
 needs_prometheus = pytest.mark.skipif(
     shutil.which("prometheus") is None or shutil.which("promtool") is None,
@@ -31,7 +31,7 @@ def running_prometheus(folder: Path, open_metrics: str, *, configuration: str = 
         capture_output=True,
         timeout=120,
     )
-    port = _free_port()
+    port = free_port()
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [
@@ -45,26 +45,12 @@ def running_prometheus(folder: Path, open_metrics: str, *, configuration: str = 
             stderr=log,
         )
         try:
-            _until_ready(f"http://127.0.0.1:{port}", folder)
+            wait_until(
+                lambda: answers(f"http://{HOST}:{port}/-/ready"),
+                lambda: f"prometheus is ready: {(folder / 'log').read_text()[-2000:]}",
+                patience_s=READY_WITHIN_S,
+            )
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
             server.wait(timeout=30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _until_ready(url: str, folder: Path) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"{url}/-/ready", timeout=5):  # noqa: S310 - our own loopback server
-                return
-        except OSError:
-            time.sleep(0.05)  # the condition is polled, under a deadline
-    pytest.fail(f"prometheus did not become ready: {(folder / 'log').read_text()[-2000:]}")

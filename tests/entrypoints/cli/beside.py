@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 import httpx2
 
 from inquest.settings import Settings
+from tests.loopback import free_port
 from tests.waiting import until
 
 END_S = 60.0
@@ -69,7 +69,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.home = folder / "home"
         known = {f"INQUEST_{name.upper()}" for name in Settings.model_fields}
         self.environment = {name: value for name, value in os.environ.items() if name not in known}
@@ -81,7 +81,10 @@ class Machine:
 
     @contextlib.contextmanager
     def start(self, *arguments: str) -> Iterator[Beside]:
-        """Run a command beside the test; at the end of the `with` it is killed if it still runs."""
+        """Run a command beside the test; at the end of the `with` it is stopped if it still runs.
+
+        By SIGTERM first: one that is killed leaves its embedded Postgres to whoever starts next.
+        """
         self._started += 1
         out, err = (self.folder / f"{arguments[0]}-{self._started}.{name}" for name in ("out", "err"))
         with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -92,9 +95,12 @@ class Machine:
         try:
             yield Beside(process, out, err)
         finally:
-            if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
                 process.kill()
-            process.wait()
+                process.wait()
 
     async def ready(self) -> None:
         """Wait until the service can accept an alert."""
@@ -124,10 +130,3 @@ class Machine:
         """Give the id of the one process whose command line has `part`."""
         (found,) = [number for number, command in self.processes().items() if part in command]
         return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -6,33 +6,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 import inquest
+from tests.waiting import wait_until
 
 PATIENCE_S = 30.0
-_POLL_S = 0.02
 
 MAKE_TABLE = "drop table if exists kept; create table kept as select 42 as answer"
 _HOST = Path(__file__).with_name("host.py")
 _SOURCES = str(Path(inquest.__file__).parent.parent)
-
-T = TypeVar("T")
-
-
-def wait_until(condition: Callable[[], T], what: str) -> T:
-    """Poll until `condition` gives something true, and give that."""
-    end = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < end, f"gave up waiting until {what}"
-        time.sleep(_POLL_S)
-    return found
 
 
 class Host:

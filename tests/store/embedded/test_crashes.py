@@ -9,7 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.store.embedded.hosts import MAKE_TABLE, Host, Place, is_locked, shared_memory, wait_until
+from tests.store.embedded.hosts import MAKE_TABLE, Host, Place, is_locked, shared_memory
+from tests.waiting import wait_until
 
 
 def test_a_server_whose_host_was_killed_is_stopped_by_the_next_clean_stop(place: Place) -> None:

@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from inquest.store.embedded import EmbeddedPostgresError, start
-from tests.store.embedded.hosts import MAKE_TABLE, Place, is_locked, wait_until
+from tests.store.embedded.hosts import MAKE_TABLE, Place, is_locked
+from tests.waiting import wait_until
 
 
 def _servers_started(place: Place) -> int:
