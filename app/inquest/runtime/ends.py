@@ -56,7 +56,7 @@ async def conclude_failed(acts: Acts, kit: RunKit, opened: Open, *, reason: str 
         spend, ended = rebuilt.spend, end_of(rebuilt, acts.chronicle, kit.signer)
     except (FenceLost, Halted, StoreUnavailable):
         raise
-    except Exception as error:
+    except Exception as error:  # whatever the fold met: it is reported, and the investigation ends all the same
         log().error("journal_unreadable", error=type(error).__name__)
         report_error(error, tags={"investigation": acts.chronicle.investigation_id})
         reason = f"{reason}; {UNREADABLE}"

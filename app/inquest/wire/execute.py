@@ -79,7 +79,7 @@ async def _read(tool: Tool, context: Context, query: Query, unexpected: Unexpect
             return await tool.read(context, query)
     except TimeoutError:
         return _failed(failure(FailureCode.TIMEOUT, f"timeout_ms: {query.budget.timeout_ms} are used"))
-    except Exception as error:
+    except Exception as error:  # a tool never raises at its caller: the host is told, the reply has a failure code
         unexpected(error)
         return _failed(failure_of(error))
 

@@ -32,7 +32,7 @@ def ended_with(command: Callable[[], object]) -> int:
                 return _say("stopped", stopped_by())
     except SystemExit as left:
         return _left(left)
-    except Exception as error:
+    except Exception as error:  # the outermost frame: each is said in a line, and what is a bug is reported by `_said`
         return _said(error)
     return result if isinstance(result, int) else Exit.ANSWERED
 
