@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from inquest.domain.effect import Receipt, Reservation
-from inquest.domain.event import Dispatch
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Gathered
+from inquest.domain.planned import Dispatch
 from inquest.domain.projection import Projection
 from inquest.models.scripted import in_order
 from inquest.ports import Chronicle, ReserveAnswer, Write

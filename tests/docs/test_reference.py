@@ -9,9 +9,10 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from inquest.domain.event import CallPlan, Event, EventBody, Joined, Steering
+from inquest.domain.event import Event, EventBody, Steering
 from inquest.domain.failure import MESSAGES
 from inquest.domain.intake import MemberOutcome
+from inquest.domain.planned import CallPlan, Joined
 from inquest.entrypoints.http.exposition import OF_A_WORKER, OF_THE_SERVICE
 from inquest.models.failures import MESSAGES as MODEL_MESSAGES
 from inquest.models.litellm_model import TRY_NEXT

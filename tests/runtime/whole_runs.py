@@ -16,10 +16,11 @@ from typing_extensions import override
 
 from inquest.domain.alert import Alert
 from inquest.domain.diagnosis import Proposal, Verdict
-from inquest.domain.event import Dispatch, Event, TurnCommitted
+from inquest.domain.event import Event, TurnCommitted
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity, Origin
 from inquest.domain.observation import Query
+from inquest.domain.planned import Dispatch
 from inquest.domain.signals import SignalContent
 from inquest.domain.transcript import Reply
 from inquest.errors import ModelError

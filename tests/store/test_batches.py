@@ -9,9 +9,10 @@ from inquest.domain.budget import Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.effect import EffectState
-from inquest.domain.event import BatchJoined, ByInternal, EventBody
+from inquest.domain.event import BatchJoined, EventBody
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Status
+from inquest.domain.planned import ByInternal
 from inquest.errors import FenceLost, IdentityMismatch, InvariantBroken, StoreUnavailable
 from inquest.ports import Revision
 from tests.store.builders import (

@@ -17,7 +17,7 @@ BREACHES = [
     ("layers", "newcomer.py", ""),
     ("acyclic", "stages/breach.py", "import inquest.stages.other"),
     ("pure", "domain/breach.py", "import random"),
-    ("pure", "ports.py", "import httpx2"),
+    ("pure", "ports/time.py", "import httpx2"),
     ("pure", "analysis/breach.py", "def read() -> None:\n    import os"),
     ("litellm", "models/breach.py", "def ask() -> None:\n    import litellm"),
     ("vendor-sources", "sources/breach.py", "import inquest.sources.other"),

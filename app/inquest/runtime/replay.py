@@ -15,15 +15,10 @@ from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.event import (
     GENESIS,
     TERMINAL_KINDS,
-    CallPlan,
-    Dispatch,
     Event,
     EventBody,
-    Internal,
     LoopSteered,
     PlanCommitted,
-    Refuse,
-    ReplayOf,
     RunFailed,
     RunSucceeded,
     TurnCommitted,
@@ -32,6 +27,7 @@ from inquest.domain.event import (
 from inquest.domain.evidence import EvidenceItem
 from inquest.domain.hypothesis import Ledger
 from inquest.domain.investigation import Investigation
+from inquest.domain.planned import CallPlan, Dispatch, Internal, Refuse, ReplayOf
 from inquest.domain.projection import (
     CallDecision,
     Decision,

@@ -13,7 +13,6 @@ from inquest.domain.effect import Receipt, Reservation, try_key
 from inquest.domain.event import (
     MAX_BATCH_BYTES,
     BatchJoined,
-    ByInternal,
     EventBody,
     InterruptRaised,
     PlanCommitted,
@@ -25,6 +24,7 @@ from inquest.domain.event import (
     TurnCommitted,
 )
 from inquest.domain.investigation import Delivered, Diagnosed, FactsExtracted
+from inquest.domain.planned import ByInternal
 from inquest.domain.value import Instant, Value
 from inquest.errors import InvariantBroken
 from inquest.ports import Write

@@ -12,7 +12,6 @@ from inquest.domain.diagnosis import Diagnosis, Verdict
 from inquest.domain.event import (
     GENESIS,
     BatchJoined,
-    ByReceipt,
     CeilingReached,
     EpisodeChanged,
     Event,
@@ -43,6 +42,7 @@ from inquest.domain.investigation import (
     IntegrationsResolved,
     ReportSection,
 )
+from inquest.domain.planned import ByReceipt
 from inquest.entrypoints.cli.line import MAX_LINE_CHARS, Line
 from inquest.entrypoints.cli.lines import line_of
 from tests.builders import NOW, T0, alert, episode, facts, integrations, investigation

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from inquest.domain.effect import ModelFailed
-from inquest.domain.event import Dispatch, Nudge, PlannedCall, Refuse, ReplayOf, Steering, ToolsWithdrawn
+from inquest.domain.event import Nudge, Steering, ToolsWithdrawn
 from inquest.domain.failure import FailureCode
 from inquest.domain.hypothesis import Ledger, LedgerEntry
+from inquest.domain.planned import Dispatch, PlannedCall, Refuse, ReplayOf
 from inquest.domain.transcript import Reply
 from inquest.stages.gather_evidence.calls import Offer, plan_calls
 from inquest.stages.gather_evidence.loop import Ask, Conclude, RunBatch, Select, Steer, next_step

@@ -10,8 +10,9 @@ import pytest
 
 from inquest.domain.budget import Spend
 from inquest.domain.effect import EffectState
-from inquest.domain.event import BatchJoined, ByReceipt
+from inquest.domain.event import BatchJoined
 from inquest.domain.observation import Query
+from inquest.domain.planned import ByReceipt
 from inquest.models.scripted import in_order
 from tests.loop_deaths import (
     SCRIPT,

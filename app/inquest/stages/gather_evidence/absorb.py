@@ -7,25 +7,27 @@ from typing import assert_never
 from inquest.domain.canonical import canonical_json
 from inquest.domain.event import (
     BatchJoined,
+    EpisodeChanged,
+    EventBody,
+    InterruptAnswered,
+    InterruptExpired,
+    LoopSteered,
+    SelectionChanged,
+    TurnCommitted,
+)
+from inquest.domain.hypothesis import Ledger, LedgerEntry
+from inquest.domain.investigation import Investigation
+from inquest.domain.planned import (
     ByInternal,
     ByInterrupt,
     ByReceipt,
     ByRefusal,
     ByReplay,
     Dispatch,
-    EpisodeChanged,
-    EventBody,
     Internal,
-    InterruptAnswered,
-    InterruptExpired,
     Joined,
-    LoopSteered,
     PlannedCall,
-    SelectionChanged,
-    TurnCommitted,
 )
-from inquest.domain.hypothesis import Ledger, LedgerEntry
-from inquest.domain.investigation import Investigation
 from inquest.domain.transcript import Reply
 from inquest.errors import InvariantBroken, ReplayMismatch
 from inquest.stages.fold import absorb_event

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inquest.domain.event import (
+from inquest.domain.planned import (
     ByInternal,
     ByReceipt,
     ByRefusal,

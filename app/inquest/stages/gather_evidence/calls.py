@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from inquest.domain.budget import MAX_CALLS_IN_TURN, MAX_LISTED_CALLS
 from inquest.domain.effect import EffectKind, Reservation, call_key
-from inquest.domain.event import CallPlan, Dispatch, Internal, PlannedCall, Refuse, ReplayOf
 from inquest.domain.failure import FailureCode
 from inquest.domain.fingerprint import query_fingerprint
 from inquest.domain.observation import Query, QueryBudget
+from inquest.domain.planned import CallPlan, Dispatch, Internal, PlannedCall, Refuse, ReplayOf
 from inquest.domain.transcript import Reply, ToolCall
 from inquest.domain.value import Json
 from inquest.errors import InvariantBroken

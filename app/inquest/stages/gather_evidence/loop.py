@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from inquest.domain.effect import ModelFailed, turn_key
-from inquest.domain.event import PlannedCall, Steering
+from inquest.domain.event import Steering
 from inquest.domain.investigation import Gathered, StopReason
+from inquest.domain.planned import PlannedCall
 from inquest.domain.value import Value
 from inquest.errors import InvariantBroken
 from inquest.stages.gather_evidence.absorb import absorb

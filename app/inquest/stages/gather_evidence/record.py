@@ -9,10 +9,11 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from inquest.domain.effect import EffectRow, ModelFailed
-from inquest.domain.event import BatchJoined, ByInternal, EventBody, TurnCommitted
+from inquest.domain.event import BatchJoined, EventBody, TurnCommitted
 from inquest.domain.failure import FailureCode
 from inquest.domain.hypothesis import Hypothesis, LedgerEntry
 from inquest.domain.observation import Recorded
+from inquest.domain.planned import ByInternal
 from inquest.domain.transcript import Reply
 from inquest.domain.value import Value
 from inquest.errors import ReplayMismatch

@@ -11,18 +11,17 @@ from inquest.domain.budget import MODEL_TURN_TIMEOUT_S
 from inquest.domain.effect import Receipt, Reservation
 from inquest.domain.event import (
     BatchJoined,
-    ByReceipt,
     CeilingReached,
     EventBody,
     Evicted,
     LoopSteered,
-    PlannedCall,
     SelectionChanged,
     Steering,
     ToolsWithdrawn,
     TurnCommitted,
 )
 from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation, StopReason
+from inquest.domain.planned import ByReceipt, PlannedCall
 from inquest.domain.transcript import Reply
 from inquest.errors import BudgetExhausted, InvariantBroken
 from inquest.ports import Acts, Answered

@@ -7,22 +7,13 @@ from typing import Literal
 
 from inquest.domain.budget import Spend
 from inquest.domain.effect import ModelFailed
-from inquest.domain.event import (
-    CallPlan,
-    CeilingReached,
-    Dispatch,
-    EpisodeChanged,
-    Evicted,
-    Nudge,
-    PlannedCall,
-    Steering,
-    ToolsWithdrawn,
-)
+from inquest.domain.event import CeilingReached, EpisodeChanged, Evicted, Nudge, Steering, ToolsWithdrawn
 from inquest.domain.evidence import Asked, EvidenceItem, Excluded
 from inquest.domain.failure import Failure, FailureCode
 from inquest.domain.hypothesis import Ledger, LedgerEntry
 from inquest.domain.investigation import Investigation, Plan
 from inquest.domain.observation import Query
+from inquest.domain.planned import CallPlan, Dispatch, PlannedCall
 from inquest.domain.transcript import Reply
 from inquest.domain.value import Value
 from inquest.errors import InvariantBroken
