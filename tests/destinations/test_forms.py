@@ -347,3 +347,19 @@ def test_report_json_satisfies_the_published_schema() -> None:
     Draft202012Validator(schema).validate(whole)
     assert list(Draft202012Validator(schema).iter_errors({**whole, "extra": 1}))
     assert Logs(lines=()).kind == "logs"
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ("asked", "before it had a diagnosis. An operator asked for it."),
+        ("expired", "It was deferred until an hour after its episode had ended."),
+        ("moved away", "before it had a diagnosis. moved away"),
+    ],
+)
+def test_a_cancelled_report_says_why_and_is_not_called_unfinished(note: str, said: str) -> None:
+    shelf, report = Shelf(), whole_report().but(kind="cancelled", note=note, diagnosis=None, stop_reason="")
+    text = forms(report, shelf)["report.md"].decode()
+
+    assert said in text
+    assert "has not ended" not in text

@@ -25,7 +25,7 @@ from inquest.destinations.shared.page import (
     joined,
     refs,
 )
-from inquest.destinations.shared.words import KINDS, moment, plural
+from inquest.destinations.shared.words import CANCELLED_BECAUSE, KINDS, moment, plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,12 +72,14 @@ def _banner(report: Report) -> tuple[Line, ...]:
         )
     if report.kind != "report":
         said = KINDS[report.kind]
-        lines.append((Strong(said.word), Plain(f": {said.meaning}"), *_noted(report.note)))
+        lines.append((Strong(said.word), Plain(f": {said.meaning}"), *_noted(report)))
     return tuple(lines)
 
 
-def _noted(note: str) -> Line:
-    return (Plain(" "), foreign(note)) if note else ()
+def _noted(report: Report) -> Line:
+    if report.kind == "cancelled" and report.note in CANCELLED_BECAUSE:
+        return (Plain(f" {CANCELLED_BECAUSE[report.note]}"),)
+    return (Plain(" "), foreign(report.note)) if report.note else ()
 
 
 def _title(report: Report) -> Line:

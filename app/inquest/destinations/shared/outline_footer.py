@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inquest.destinations.shared.page import Code, Line, Plain, Strong, code
-from inquest.destinations.shared.words import dollars, duration, moment, plural
+from inquest.destinations.shared.words import STILL_GOING, dollars, duration, moment, plural
 
 if TYPE_CHECKING:
     from inquest.domain.report import Report
@@ -41,7 +41,8 @@ def footer_lines(report: Report) -> tuple[Line, ...]:
         lines.append((Plain(_unknown(report)),))
     hit = ", ".join(report.limits_hit)
     lines.append((Plain("Limits hit: "), code(hit) if hit else Plain("none")))
-    stopped = code(report.stop_reason) if report.stop_reason else Plain("has not ended")
+    unsaid = Plain("has not ended" if report.kind in STILL_GOING else "none")
+    stopped = code(report.stop_reason) if report.stop_reason else unsaid
     lines.append(
         (Plain("Model: "), code(report.model) if report.model else Plain("none"), Plain("; stop reason: "), stopped)
     )

@@ -29,6 +29,13 @@ KINDS: dict[str, Said] = {
     "noise": Said("No incident", "it was told to be noise, so nothing was asked, and there is no report."),
     "resolved": Said("Resolved", "no alert of this episode fires any more."),
 }
+CANCELLED_BECAUSE = {
+    "asked": "An operator asked for it.",
+    "expired": "It was deferred until an hour after its episode had ended.",
+}
+"""What the reason of a `run_cancelled` means; another release's reason stands as it is."""
+STILL_GOING = frozenset({"received", "progress", "question"})
+"""Kinds of the revisions that are sent before the investigation has ended."""
 VERDICTS: dict[str, Said] = {
     "cause_found": Said("Cause found", "the cause is shown by evidence that code has checked."),
     "contributing_only": Said(

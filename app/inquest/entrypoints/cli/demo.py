@@ -23,6 +23,7 @@ import typer
 from inquest.bootstrap.home import Home, open_home
 from inquest.bootstrap.observing import configure_telemetry
 from inquest.configuration.sections import Configuration
+from inquest.destinations.shared.words import STILL_GOING
 from inquest.destinations.verification import VerifyResult
 from inquest.destinations.verification import verify as verify_path
 from inquest.domain.diagnosis import Diagnosis
@@ -47,8 +48,6 @@ POST_TIMEOUT_S = 10.0
 DELIVERY_PATIENCE_S = 60.0
 INTAKE = "alertmanager"
 LOOK_EVERY_S = 0.2
-UNFINISHED = ("received", "progress")
-"""Kinds of the revisions that are sent before an investigation has ended."""
 
 
 class DemoFailed(InquestError):
@@ -239,7 +238,7 @@ def _judge(played: Played, stage: Stage, *, seconds: float, as_json: bool) -> in
     verified = verify_path(folder)
     newest = folder / (folder / "latest").read_text(encoding="utf-8").strip()
     report = Report.model_validate_json(json.dumps(json.loads((newest / "report.json").read_bytes())["report"]))
-    if report.kind in UNFINISHED:
+    if report.kind in STILL_GOING:
         msg = (
             f"the investigation ended as {played.followed.row['status']}, and {DELIVERY_PATIENCE_S:g} s later its report "
             f"was still on its way to {folder}: the newest revision there is '{report.kind}'"
