@@ -47,17 +47,7 @@ def _lines(report: Report, contents: Mapping[str, bytes], writer: MarkdownWriter
         evidence,
         coverage,
     )
-    for section in sections:
-        yield ""
-        yield f"## {section.title}"
-        for block in section.blocks:
-            yield ""
-            yield from writer.block(block)
-    yield ""
-    yield "---"
-    for line in page.footer:
-        yield ""
-        yield writer.line(line)
+    yield from writer.sections(sections, page.footer)
 
 
 def _ask(what: str) -> Block:

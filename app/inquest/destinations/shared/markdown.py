@@ -24,6 +24,7 @@ from inquest.destinations.shared.page import (
     Paragraph,
     Plain,
     Ref,
+    Section,
     Spark,
     Strong,
     Table,
@@ -31,7 +32,7 @@ from inquest.destinations.shared.page import (
 from inquest.destinations.shared.sparkline import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def markdown(page: Page, hosts: frozenset[str]) -> bytes:
@@ -54,7 +55,11 @@ class MarkdownWriter:
         yield f"# Incident report: {self.line(page.title)}"
         yield ""
         yield self.line(page.summary)
-        for section in page.sections:
+        yield from self.sections(page.sections, page.footer)
+
+    def sections(self, sections: Iterable[Section], footer: Iterable[Line]) -> Iterator[str]:
+        """Give the lines of what stands below a title: each section, and the footer under a rule."""
+        for section in sections:
             yield ""
             yield f"## {section.title}"
             for block in section.blocks:
@@ -62,7 +67,7 @@ class MarkdownWriter:
                 yield from self.block(block)
         yield ""
         yield "---"
-        for line in page.footer:
+        for line in footer:
             yield ""
             yield self.line(line)
 
