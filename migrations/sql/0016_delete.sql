@@ -37,7 +37,7 @@ begin
   end if;
   update investigation i
   set status = 'deleting', generation = a.generation + 1, title = '', service = '', verdict = '', defer_reason = '',
-      origin = '{}', rerun_key = ''
+      origin = '{}'  -- the digest of what a client called it stays: asked for again, it is not begun again
   where i.investigation_id = p_investigation;
   perform from delivery_target t where t.investigation_id = p_investigation order by t.target_id for update;
   update delivery d set state = 'superseded'

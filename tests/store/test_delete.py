@@ -206,6 +206,20 @@ async def test_a_re_run_of_it_stays_and_speaks_on_in_its_thread(store: Store, ac
     assert (claimed.investigation_id, claimed.guest, claimed.address.thread) == ("new", True, "C1/1.2")
 
 
+async def test_a_re_run_that_was_deleted_is_not_begun_again_by_a_client_that_tries_again(
+    store: Store, actions: PostgresActions
+) -> None:
+    await ended(store)
+    await actions.rerun("inv-1", "new", key="a-name-of-the-client")
+    store.look("update investigation set status = 'failed' where investigation_id = 'new'")
+    await actions.delete("new")
+
+    again = await actions.rerun("inv-1", "newer", key="a-name-of-the-client")
+
+    assert (again.investigation_id, again.opened) == ("new", False)
+    assert places(store.conninfo, "a-name-of-the-client") == []
+
+
 # ---- when
 
 
