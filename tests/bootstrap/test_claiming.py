@@ -199,7 +199,7 @@ async def test_one_that_was_cancelled_before_it_began_has_a_report_that_says_so(
 
     report = (await Reporting(door.database).form("default", opened, "md")).decode()
     assert "cancelled" in report
-    assert "expired" in report
+    assert "deferred until an hour after its episode had ended" in report
 
 
 async def test_a_source_is_known_as_failing_in_the_workspace_whose_it_is(door: Door, tmp_path: Path) -> None:
