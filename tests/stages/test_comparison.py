@@ -115,6 +115,27 @@ def test_a_claim_that_only_one_made_is_told() -> None:
     assert [(one.a, one.b) for one in compare(without, REPORT).claims] == [("not_made", "validated")]
 
 
+def test_a_claim_about_the_same_thing_with_other_figures_is_one_difference_and_not_two() -> None:
+    first, *rest = diagnosis().validated_claims
+    again = with_diagnosis(validated_claims=(first.model_copy(update={"text": "the same, a minute later"}), *rest))
+    found = compare(REPORT, again)
+
+    (one,) = found.claims
+    assert (one.text, one.other_text, one.a, one.b) == (
+        first.text, "the same, a minute later", "validated", "validated"
+    )  # fmt: skip
+    assert found.claims_alike == len(rest)
+    assert not found.is_same
+
+
+def test_a_claim_of_the_same_words_is_never_paired_with_another_of_its_subject() -> None:
+    first, *rest = diagnosis().validated_claims
+    more = first.model_copy(update={"text": "said before it, about the same"})
+    found = compare(REPORT, with_diagnosis(validated_claims=(more, first, *rest)))
+
+    assert [(one.text, one.a, one.b) for one in found.claims] == [(more.text, "not_made", "validated")]
+
+
 # ---- evidence
 
 

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from inquest.domain.claim import Claim
 from inquest.domain.evidence import EvidenceItem
 from inquest.domain.report import Report
 from inquest.domain.value import Digest, Json, Value, rfc3339
 from inquest.domain.window import Window
+from inquest.stages.comparison_claims import ClaimDifference, compare_claims
 
 COMPARISON_VERSION: Literal[1] = 1
 
@@ -29,15 +29,6 @@ class Field(Value):
     a: Json
     b: Json
     same: bool
-
-
-class ClaimDifference(Value):
-    """A claim that does not stand the same in both: validated, not validated (with the reason), or not made."""
-
-    text: str
-    a: Literal["validated", "not_validated", "not_made"]
-    b: Literal["validated", "not_validated", "not_made"]
-    reason: str = ""
 
 
 class Answer(Value):
@@ -97,7 +88,7 @@ class Comparison(Value):
 
 def compare(a: Report, b: Report) -> Comparison:
     """Compare two reports, of one incident or of two."""
-    claims, claims_alike = _claims(a, b)
+    claims, claims_alike = compare_claims(a.diagnosis, b.diagnosis)
     evidence, evidence_alike = _evidence(a.evidence, b.evidence)
     return Comparison(
         same_conclusion=_conclusion(a) == _conclusion(b),
@@ -160,44 +151,6 @@ def _said(report: Report) -> Mapping[tuple[Part, str], Json]:
 
 def _span(window: Window) -> str:
     return f"{rfc3339(window.start)} to {rfc3339(window.end)}"
-
-
-# ---- claims ------------------------------------------------------------------------------------------------
-
-
-def _claims(a: Report, b: Report) -> tuple[tuple[ClaimDifference, ...], int]:
-    """Compare claims by what they say; a claim that was made twice stands as its better one."""
-    stands_a, stands_b = _standing(a), _standing(b)
-    differ: list[ClaimDifference] = []
-    alike = 0
-    for text in dict.fromkeys([*stands_a, *stands_b]):
-        one, other = stands_a.get(text, _NOT_MADE), stands_b.get(text, _NOT_MADE)
-        if one.how == other.how:
-            alike += 1
-            continue
-        differ.append(ClaimDifference(text=text, a=one.how, b=other.how, reason=one.reason or other.reason))
-    return tuple(differ), alike
-
-
-class _Stands(Value):
-    how: Literal["validated", "not_validated", "not_made"]
-    reason: str = ""
-
-
-_NOT_MADE = _Stands(how="not_made")
-
-
-def _standing(report: Report) -> dict[str, _Stands]:
-    found = report.diagnosis
-    if found is None:
-        return {}
-    weak = {_words(one.claim): _Stands(how="not_validated", reason=one.reason) for one in found.non_validated_claims}
-    firm = {_words(claim): _Stands(how="validated") for claim in found.validated_claims}
-    return {**firm, **{text: stands for text, stands in weak.items() if text not in firm}}
-
-
-def _words(claim: Claim) -> str:
-    return " ".join(claim.text.split())
 
 
 # ---- evidence ----------------------------------------------------------------------------------------------

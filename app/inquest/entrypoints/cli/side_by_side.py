@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import typer
 
 from inquest.destinations.shared.escape import terminal
 from inquest.domain.value import Json
-from inquest.stages.comparison import Answer, ClaimDifference, Comparison, EvidenceDifference, Field, Part, Texts
+from inquest.stages.comparison import Answer, Comparison, EvidenceDifference, Field, Part, Texts
+from inquest.stages.comparison_claims import ClaimDifference
 
 WIDTH = 120
 """Of the text, where the terminal does not say another."""
 MIN_WIDTH = 60
-_LABEL = 24
+_LABEL = 28
+"""Wider than the longest name of a field."""
 _MARK = "≠ "
 MAX_TEXT_CHARS = 600
 """Of one cell; the whole is in --json."""
@@ -37,14 +39,14 @@ def side_by_side(found: Comparison) -> str:
     for part, heading in _HEADINGS.items():
         fields = [field for field in found.fields if field.part == part]
         lines += [_heading(heading), *(line for field in fields for line in _field(field, width)), ""]
-    lines += [_heading(f"Claims ({found.claims_alike} stand the same in both)"), *_claims(found.claims, width), ""]
+    lines += [_heading(f"Claims (the same in both: {found.claims_alike})"), *_claims(found.claims, width), ""]
     lines += [
-        _heading(f"Evidence ({found.evidence_alike} answers are the same)"),
+        _heading(f"Evidence (the same answer in both: {found.evidence_alike})"),
         *_evidence(found.evidence, width),
         "",
     ]
-    lines += [_heading(f"Ruled out ({found.ruled_out.in_both} in both)"), *_texts(found.ruled_out, width), ""]
-    lines += [_heading(f"Limits hit ({found.limits_hit.in_both} in both)"), *_texts(found.limits_hit, width)]
+    lines += [_heading(f"Ruled out (in both: {found.ruled_out.in_both})"), *_texts(found.ruled_out, width), ""]
+    lines += [_heading(f"Limits hit (in both: {found.limits_hit.in_both})"), *_texts(found.limits_hit, width)]
     return "\n".join(lines)
 
 
@@ -82,19 +84,27 @@ def _cell(value: Json) -> str:
 
 
 def _columns(label: str, cells: Sequence[str], width: int) -> Iterator[str]:
-    each = (width - _LABEL - 2 * (len(cells) - 1)) // len(cells)
+    each = (width - _LABEL - 1 - 2 * (len(cells) - 1)) // len(cells)
     wrapped = [textwrap.wrap(cell, each, break_on_hyphens=False) or [""] for cell in cells]
     for number in range(max(len(lines) for lines in wrapped)):
         row = "  ".join((lines[number] if number < len(lines) else "").ljust(each) for lines in wrapped)
         head = label if number == 0 else ""
-        yield _coloured(f"{head:<{_LABEL}}{row}".rstrip())
+        yield _coloured(f"{head:<{_LABEL}} {row}".rstrip())
 
 
 def _claims(differ: Sequence[ClaimDifference], width: int) -> Iterator[str]:
     words = {"validated": "validated", "not_validated": "not validated", "not_made": "not made"}
     for one in differ:
         why = f" ({terminal(one.reason)})" if one.reason else ""
-        yield from _item(f"≠ A {words[one.a]}, B {words[one.b]}: {_cell(one.text)}{why}", width)
+        other = f" -- in B: {_cell(one.other_text)}" if one.other_text else ""
+        yield from _item(f"≠ {_how(one, words)}: {_cell(one.text)}{other}{why}", width)
+
+
+def _how(one: ClaimDifference, words: Mapping[str, str]) -> str:
+    """Say how a claim stands; one that both have in other words, once."""
+    if one.a == one.b:
+        return f"{words[one.a]} in both, with other figures"
+    return f"A {words[one.a]}, B {words[one.b]}"
 
 
 def _evidence(differ: Sequence[EvidenceDifference], width: int) -> Iterator[str]:
