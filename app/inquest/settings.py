@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from inquest import address
+from inquest import address, crash
 from inquest.errors import ConfigurationError, UnreadableFile
 from inquest.files import read_file
 
@@ -85,6 +85,8 @@ class Settings(BaseSettings):
     )
     """Dollars per million tokens, INPUT/OUTPUT."""
     sentry_dsn: SecretStr | None = None
+    crash_at: Annotated[str, AfterValidator(crash.checked)] | None = None
+    """For tests of durability only: the crash point at which this process ends itself."""
     log_format: str = Field(default="json", pattern="^(json|console)$")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
 

@@ -76,6 +76,15 @@ async def test_another_report_under_a_sent_revision_is_refused(tmp_path: Path) -
     assert files(tmp_path) == before
 
 
+async def test_a_look_lets_latest_name_what_a_dead_sender_had_only_renamed(tmp_path: Path) -> None:
+    destination = made(tmp_path)
+    await send(destination)
+    (tmp_path / "inv-1/latest").unlink()
+
+    assert await destination.find(Address(marker="inv-1/r2"), timeout_s=10) == Sent(reference="inv-1/r2")
+    assert (tmp_path / "inv-1/latest").read_text() == "r2\n"
+
+
 async def test_latest_names_the_newest_even_when_an_older_one_comes_late(tmp_path: Path) -> None:
     destination = made(tmp_path)
     await send(destination, 3)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Literal
 
+from inquest import crash
 from inquest.bootstrap.claiming import Claiming, load_models
 from inquest.bootstrap.home import Home
 from inquest.bootstrap.reporting import Reporting
@@ -79,10 +80,18 @@ async def open_process(settings: Settings, home: Home, workspaces: Workspaces) -
     )
     try:
         await agree_on_key(process.database, home.key.fingerprint)
+        _arm(settings)
     except BaseException:
         await process.aclose()
         raise
     return process
+
+
+def _arm(settings: Settings) -> None:
+    """Arm this process where its environment says that it is to die, and say so: nobody wants that by mistake."""
+    if settings.crash_at is not None:
+        crash.arm(crash.read(settings.crash_at))
+        log().warning("crash_point_armed", at=settings.crash_at, variable="INQUEST_CRASH_AT")
 
 
 def build_worker(process: Process) -> Worker:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from inquest.crash import CrashPoint, reached
 from inquest.destinations.shared.bundle import EVIDENCE, MANIFEST, folder_files, pack, unpack
 from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.domain.report import Report
@@ -107,20 +108,24 @@ class FolderDestination:
         *,
         timeout_s: float,  # noqa: ARG002  # one look at a local folder
     ) -> Sent | DeliveryFailed | None:
-        """Look whether the folder of the marker is there: it appears whole or not at all."""
+        """Look whether the folder of the marker is there: it appears whole or not at all.
+
+        Whoever wrote it may have died before `latest` named it: it does then.
+        """
         place = _MARKER.match(address.marker)
         if place is None:
             return DeliveryFailed(reason="the marker names no revision", retry=False)
-        return await asyncio.to_thread(self._look, place["id"], f"r{place['revision']}")
+        return await asyncio.to_thread(self._look, place["id"], int(place["revision"]))
 
-    def _look(self, investigation: str, revision: str) -> Sent | DeliveryFailed | None:
+    def _look(self, investigation: str, revision: int) -> Sent | DeliveryFailed | None:
         try:
             with (
                 _opened(self._root, follow=True) as root,
                 _opened(investigation, root) as folder,
-                _opened(revision, folder),
+                _opened(f"r{revision}", folder),
             ):
-                return Sent(reference=f"{investigation}/{revision}")
+                _point_latest(revision, folder)
+                return Sent(reference=f"{investigation}/r{revision}")
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -204,6 +209,7 @@ def _write_beside(files: Mapping[str, bytes], name: str, within: int, must_end_a
                 _write_file(last, files[path], evidence if parent else folder)
             os.fsync(evidence)
         os.fsync(folder)
+    reached(CrashPoint.C22)
     os.rename(beside, name, src_dir_fd=within, dst_dir_fd=within)
     os.fsync(within)
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 from typing_extensions import override
 
+from inquest.crash import CrashPoint, is_watched, reached
 from inquest.models.failures import model_error
 from inquest.ports import ModelFailure
 
@@ -45,6 +46,12 @@ class _CappedStream(httpx.AsyncByteStream):
         await self._inner.aclose()
 
 
+async def _note_sent(event: str, _about: object) -> None:
+    """Take note of a request that is on its way whole, as httpcore tells (its `trace` extension)."""
+    if event == "http11.send_request_body.complete":
+        reached(CrashPoint.C08)
+
+
 class PinnedTransport(httpx.AsyncBaseTransport):
     """Sends to `host` (with its port, where it has one) only."""
 
@@ -59,6 +66,8 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             raise model_error(ModelFailure.BAD_REQUEST)
         # An identity body: what is counted is what is parsed.
         request.headers["accept-encoding"] = "identity"
+        if is_watched():
+            request.extensions["trace"] = _note_sent
         response = await self._inner.handle_async_request(request)
         if isinstance(response.stream, httpx.AsyncByteStream):
             response.stream = _CappedStream(response.stream)

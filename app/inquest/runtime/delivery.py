@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar, assert_never
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.delivery import (
     Absent,
     DeliveryClaimed,
@@ -132,6 +133,7 @@ class DeliveryRunner:
             try:
                 ending = await self._act(claimed)
                 await self._end(claimed, ending)
+                reached(CrashPoint.C21 if isinstance(ending, Sent) else None)
             except (FenceLost, NotFound):  # another sender took it, or it was deleted
                 log().info("delivery_fence_lost")
                 return False
@@ -177,6 +179,7 @@ class DeliveryRunner:
         must_end_at = time.monotonic() + self._options.send_for.total_seconds() * SEND_SHARE
         async with self._making(claimed):
             await self._deliveries.reserve(claimed, rendered, send_for=self._options.send_for)
+        reached(CrashPoint.C18)
         left_s = must_end_at - time.monotonic()
         if left_s <= 0:
             late = DeliveryFailed(reason="no time was left to send", retry=True)
@@ -184,6 +187,7 @@ class DeliveryRunner:
         answer = await _outcome(destination.send(rendered, claimed.address, timeout_s=left_s), left_s)
         match answer:
             case Sent():
+                reached(CrashPoint.C20)
                 return answer
             case DeliveryFailed(uncertain=False):
                 return after_refusal(claimed.attempts + 1, answer)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.budget import MAX_CONCURRENT_CALLS, MAX_DISPATCHES, Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.effect import EffectKind, EffectRow, EffectState, ModelFailed, Receipt, Reservation
@@ -32,6 +33,7 @@ from inquest.ports import (
     Spent,
     Write,
 )
+from inquest.runtime import crossing
 from inquest.runtime.attempts import Pace, ask_model, read_tool
 from inquest.runtime.outcomes import Outcome, closed, outcome_of
 from inquest.runtime.recorded import RecordedSoFar
@@ -100,6 +102,7 @@ class ClaimedActs:
             revisions=tuple(revisions),
             spend=spend,
         )
+        reached(crossing.before(events))
         version = await self._journal.commit(write)
         for receipt in receipts:
             self._recorded.received(receipt)
@@ -107,6 +110,7 @@ class ClaimedActs:
         for reservation in reservations:
             self._recorded.reserved(reservation, reservation.key)
         self._terms.held.hold(write.contents)
+        reached(crossing.behind(events))
 
     # ---- models
 
@@ -135,6 +139,7 @@ class ClaimedActs:
                 return self._answered(self._standing(key), ModelFailed(kind=UNAVAILABLE, message=SENT_TOO_OFTEN))
             case EffectRow():
                 outcome = await ask_model(ask, self._pace, timeout_s=timeout_s)
+                reached(CrashPoint.C15 if key.startswith("diagnose/") else CrashPoint.C09)
                 scrubbed = bounded_reply(outcome, self._terms.scrub) if isinstance(outcome, Reply) else outcome
                 return self._answered(taken, scrubbed)
             case unknown:
@@ -185,7 +190,11 @@ class ClaimedActs:
             row = taken
         await self._tally()
         tried = await read_tool(bound, query, self._pace, seconds_left=self._seconds_left, take_retry=self._take_retry)
-        return await self._record(row, outcome_of(tried, bound))
+        reached(CrashPoint.C12)
+        reading = await self._record(row, outcome_of(tried, bound))
+        if any(one.state is EffectState.RESERVED for one in self._recorded.queries()):
+            reached(CrashPoint.C11)
+        return reading
 
     async def _take_over(self, row: EffectRow, query: Query, fingerprint: str) -> EffectRow | RecordedReading:
         """Take what a dead owner reserved, or what now means another request; or close it."""

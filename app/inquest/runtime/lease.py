@@ -16,6 +16,7 @@ from datetime import timedelta
 from functools import partial
 from typing import assert_never
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.fence import Fence
 from inquest.errors import StoreUnavailable
 from inquest.ports import Claimed, LeaseLine, Renewal
@@ -209,6 +210,7 @@ class LeaseKeeper:
             answers = line.renew([guard.fence for guard in due], self._lease)
         finally:
             self._asked_at = None
+        reached(CrashPoint.C23)
         for guard in due:
             match answers[guard.fence]:
                 case Renewal.RENEWED:

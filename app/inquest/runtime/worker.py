@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Never
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.fence import Fence
 from inquest.errors import FenceLost, Halted, NotFound, StoreUnavailable
 from inquest.ports import Claimed, Claims, Engine, Ids, LeaseLine, Sweep
@@ -149,6 +150,7 @@ class Worker:
             claimed = await self._claim()
             if claimed is None:
                 return
+            reached(CrashPoint.C06)
             guard = LeaseGuard(claimed, asked_at=asked_at, lease=self._options.lease)
             fence = guard.fence
             with bound(investigation=fence.investigation_id, workspace=claimed.identity.workspace_id):
@@ -224,6 +226,8 @@ class Worker:
 
     async def _let_go(self, guard: LeaseGuard) -> None:
         """Release the lease, or leave it to run out when the database is away."""
+        if self._draining:
+            reached(CrashPoint.C24)
         if not await self._released(guard, self._claims.release):
             log().warning("lease_left_to_run_out")
 

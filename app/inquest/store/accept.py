@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from inquest.crash import CrashPoint, reached_when_sent
 from inquest.domain.alert import AlertStatus, severity_rank
 from inquest.domain.canonical import digest_of
 from inquest.domain.intake import Accepted, Arrival, Keyed, bounded_warnings
@@ -40,6 +41,7 @@ class PostgresIntake:
 
         Raises StoreUnavailable; then it may or may not have been taken in.
         """
+        reached_when_sent(CrashPoint.C03)
         answer: str = await self._database.value(
             _ACCEPT, {"receipt_id": receipt_id, **_post(arrival), **_rules(arrival), **_columns(members)}
         )

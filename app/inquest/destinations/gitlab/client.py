@@ -21,12 +21,14 @@ from requests.adapters import HTTPAdapter
 from typing_extensions import override
 from urllib3.exceptions import NewConnectionError
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.delivery import DeliveryFailed
 
 CONNECT_TIMEOUT_S = 3.0
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """A page of notes: 20 of at most 1,000,000 characters would be more, and are not read."""
 CHUNK_BYTES = 65_536
+WRITES = frozenset({"POST", "PUT"})
 HTTP_TIMEOUT, HTTP_TOO_MANY, HTTP_SERVER_ERROR = 408, 429, 500
 
 T = TypeVar("T")
@@ -92,6 +94,7 @@ class PinnedAdapter(HTTPAdapter):
         response = super().send(
             request, stream=True, timeout=(min(CONNECT_TIMEOUT_S, left_s), left_s), verify=verify, cert=cert, proxies={}
         )
+        reached(CrashPoint.C19 if request.method in WRITES else None)
         if response.is_redirect:
             response.close()
             raise requests.TooManyRedirects

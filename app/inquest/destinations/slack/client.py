@@ -18,6 +18,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from inquest.crash import CrashPoint, reached
 from inquest.destinations.slack.answer import Answer, read
 from inquest.destinations.slack.refusals import refused
 from inquest.domain.delivery import DeliveryFailed
@@ -85,6 +86,7 @@ class PinnedSession:
             msg = "not an address of the configured Slack"
             raise aiohttp.InvalidURL(msg)
         async with self._inner.request(method, url, allow_redirects=False, **how) as response:
+            reached(CrashPoint.C19 if url.startswith(f"{self._url}chat.") else None)
             yield await read(response)
 
 

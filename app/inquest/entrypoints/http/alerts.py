@@ -10,10 +10,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 from starlette.requests import ClientDisconnect
+from typing_extensions import override
 
+from inquest.crash import CrashPoint, reached
 from inquest.domain.alert import Post
 from inquest.domain.canonical import digest_of
 from inquest.domain.intake import Accepted, Arrival, DailyCeilings, IntakeConfig, ReceiptState
@@ -27,6 +30,9 @@ from inquest.runtime.masking import FORMATS_ONLY
 from inquest.sources.shared.source import Headers, Source
 from inquest.telemetry import Metrics, log
 from inquest.wire.redaction import Redactor
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 
 class DoorLimits(Value):
@@ -58,6 +64,16 @@ class Door:
     ceilings: Mapping[str, DailyCeilings] = field(default_factory=dict)
     redactors: Mapping[str, Redactor] = field(default_factory=dict)
     limits: DoorLimits = field(default_factory=DoorLimits)
+
+
+class _Taken(Response):
+    """The answer to a post that is taken in."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, to the last byte that the server takes."""
+        await super().__call__(scope, receive, send)
+        reached(CrashPoint.C05)
 
 
 class _Overloaded(Exception):
@@ -133,6 +149,7 @@ class _Taking:
         source.authorize(headers, config.auth)
         try:
             async with self._inside_door():
+                reached(CrashPoint.C01)
                 with self._buffers.share() as share:
                     raw = await bodies.read_body(
                         request.stream(),
@@ -141,6 +158,7 @@ class _Taking:
                         cap=self._limits.max_body_bytes,
                         timeout_s=self._limits.read_timeout_s,
                     )
+                    reached(CrashPoint.C02)
                     source.verify(headers, raw, config.auth)
                     return await self._accept(config, source, headers, raw, _remote(request))
         except ClientDisconnect:
@@ -188,8 +206,9 @@ class _Taking:
         with self._door.metrics.accept_seconds.time():
             redactor = self._door.redactors.get(arrival.intake.workspace, FORMATS_ONLY)
             accepted = await accept(arrival, intake=self._door.intake, ids=self._door.ids, redactor=redactor)
+        reached(CrashPoint.C04)
         self._note(arrival, accepted)
-        return Response(accepted.model_dump_json(exclude={"outcomes"}), status_code=202, media_type="application/json")
+        return _Taken(accepted.model_dump_json(exclude={"outcomes"}), status_code=202, media_type="application/json")
 
     @asynccontextmanager
     async def _inside_door(self) -> AsyncIterator[None]:
