@@ -19,6 +19,7 @@ from inquest.domain.fence import Fence
 from inquest.domain.value import Value
 from inquest.errors import BudgetExhausted, InquestError
 from inquest.ports import Write
+from inquest.store.actions import PostgresActions
 from inquest.store.lease import Claimed, ClaimLimits, Opening
 from inquest.store.memory import MemoryJournal
 from tests.store.builders import (
@@ -52,11 +53,13 @@ class Pair:
     workspace: str
     memory: MemoryJournal = field(init=False)
     postgres: Store = field(init=False)
+    actions: PostgresActions = field(init=False)
     fences: list[Fence] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.memory = MemoryJournal(self.workspace, StillClock())
         self.postgres = Store(self.store.database.url, self.store.conninfo, self.workspace)
+        self.actions = PostgresActions(self.postgres.database, self.workspace)
         self.store.add_episode(f"episode-of-{self.workspace}", self.workspace)
 
     def id(self, name: str) -> str:
@@ -162,6 +165,15 @@ class Lease(Command):
 async def _expired(pair: Pair, name: str) -> object:
     known = pair.id(name) in pair.memory._aggregates
     return await pair.memory.expire(pair.id(name)) if known else False
+
+
+class Cancel(Command):
+    name: str
+
+    @override
+    async def do(self, pair: Pair) -> tuple[object, object]:
+        here = await answer(pair.memory.cancel(pair.id(self.name)))
+        return here, await answer(pair.actions.cancel(pair.id(self.name)))
 
 
 class TakeOver(Command):
@@ -293,6 +305,7 @@ leases = st.builds(
     name=names,
 )
 takes = st.builds(TakeOver, owner=owners)
+cancels = st.builds(Cancel, name=names)
 reserves = st.builds(Reserve, back=back, key=keys, asked=asked, behind=behind)
 receives = st.builds(
     Receive, back=back, key=takings, asked=asked, outcome=st.sampled_from((b"outcome", b"outcome", b"other")),
@@ -319,7 +332,7 @@ commands = st.one_of(
     receives,
     commits,
     commits,
-    rare_commits,
+    st.one_of(rare_commits, cancels),
     resumes,
 )
 

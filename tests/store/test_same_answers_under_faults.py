@@ -20,6 +20,7 @@ from inquest.domain.effect import Receipt, Reservation
 from inquest.domain.fence import Fence
 from inquest.errors import InquestError
 from inquest.ports import Write
+from inquest.store.actions import PostgresActions
 from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
 from inquest.store.lease import Claimed, ClaimLimits, Opening
@@ -56,7 +57,7 @@ Ask = Callable[[MemoryJournal | PostgresJournal], Awaitable[object]]
 
 ACTS = {
     "go on": 24, "reserve again": 3, "receive again": 4, "retake": 5, "resend": 6, "load": 4, "take over": 3,
-    "die at the batch": 5, "let go": 1, "charge": 1, "question": 0.2, "end": 0.3,
+    "die at the batch": 5, "let go": 1, "charge": 1, "question": 0.2, "end": 0.3, "cancel": 0.3,
 }  # fmt: skip
 
 
@@ -86,6 +87,7 @@ class Life:
         self.name = f"{self.workspace}-inv"
         self.memory = MemoryJournal(self.workspace, StillClock())
         self.postgres = PostgresJournal(self.store.database, self.workspace)
+        self.actions = PostgresActions(self.store.database, self.workspace)
         self.investigations = PostgresInvestigations(self.store.database, self.workspace)
 
     # ---- both at once
@@ -149,12 +151,19 @@ class Life:
                 await self.ask(self.chance.choice(self.sent[-6:]))
             case "load":
                 owner.version = (await self.memory.load(self.name)).version
+            case "question" | "end" | "cancel":
+                await self._end(act, owner)
+            case _:
+                await self._change_hands(act, owner.fence)
+
+    async def _end(self, act: str, owner: Owner) -> None:
+        match act:
             case "question":
                 await self._commit(owner, interrupt_raised(f"{self.name}-{len(self.sent)}"))
             case "end":
                 await self._commit(owner, self.chance.choice((succeeded(), failed())))
             case _:
-                await self._change_hands(act, owner.fence)
+                assert await answer(self.memory.cancel(self.name)) == await answer(self.actions.cancel(self.name))
 
     async def _go_on(self, owner: Owner) -> None:
         """Do what comes next in the turn, as an owner that knows no better."""

@@ -94,7 +94,10 @@ class Known(Value):
 
 
 class Moved(Value):
-    """The key held another request, uncommitted: it was abandoned and `key` (a try) is reserved instead."""
+    """The key held another request, uncommitted: it was abandoned and `key` (a try) is reserved instead.
+
+    Asked again, as after an answer that was lost, the owner that moved it is told so again.
+    """
 
     answer: Literal["moved"] = "moved"
     key: str

@@ -9,28 +9,17 @@ from __future__ import annotations
 import json
 
 from inquest.domain.canonical import digest_of
-from inquest.domain.effect import EffectKind, ModelFailed
 from inquest.domain.event import EVENT_SCHEMA_VERSION, RunCancelled
-from inquest.domain.failure import FailureCode, failure
 from inquest.domain.intake import DailyCeilings
 from inquest.domain.investigation import WORKFLOW
-from inquest.domain.observation import Error, Recorded
 from inquest.domain.value import Value
 from inquest.errors import InvariantBroken
 from inquest.store.database import Database
+from inquest.store.rules import ASKED, CLOSED_BY_CANCEL, OPERATOR
 
 MAX_KEY_CHARS = 200
 KEY_PATTERN = r"^[\x21-\x7e]+$"
 """What a client may call a re-run: a header can hold it."""
-OPERATOR = "operator"
-"""Who acts from outside, until there is more than one."""
-ASKED = "asked"
-"""Why an operator's cancel ends a run, in its event and in the revision that it plans."""
-
-_CANCELLED_QUERY = Recorded(outcome=Error(error=failure(FailureCode.CANCELLED)), tries=0, exchanges=0).canonical()
-_CANCELLED_TURN = ModelFailed(kind=FailureCode.CANCELLED, message="the turn was cancelled").canonical()
-_CLOSED = {EffectKind.QUERY: _CANCELLED_QUERY, EffectKind.MODEL: _CANCELLED_TURN}
-"""The outcomes of effects that a cancel closes: nothing is known of what they may have brought."""
 
 _CANCEL = """
 select inquest.cancel_investigation(%(workspace)s, %(id)s, %(body)s, %(reason)s, %(schema_version)s,
@@ -86,9 +75,9 @@ class PostgresActions:
                 "body": RunCancelled(reason=ASKED, actor=actor).canonical(),
                 "reason": ASKED,
                 "schema_version": EVENT_SCHEMA_VERSION,
-                "digests": [digest_of(outcome) for outcome in _CLOSED.values()],
-                "contents": list(_CLOSED.values()),
-                "outcomes": json.dumps({kind: digest_of(outcome) for kind, outcome in _CLOSED.items()}),
+                "digests": [digest_of(outcome) for outcome in CLOSED_BY_CANCEL.values()],
+                "contents": list(CLOSED_BY_CANCEL.values()),
+                "outcomes": json.dumps({kind: digest_of(outcome) for kind, outcome in CLOSED_BY_CANCEL.items()}),
             },
         )
         return cancelled

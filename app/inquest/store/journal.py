@@ -103,7 +103,8 @@ class PostgresJournal:
     async def reserve(self, fence: Fence, expected_version: int, reservation: Reservation) -> ReserveAnswer:
         """Reserve one key, or take over what a dead owner reserved.
 
-        A key that this owner itself reserved (with a batch, or before an answer got lost) is Fresh.
+        A key that this owner itself reserved (with a batch, or before an answer got lost) is Fresh; one that it
+        itself moved is Moved again.
         Raises FenceLost, VersionConflict (for a key never seen), FingerprintMismatch, BudgetExhausted, Halted.
         """
         check_text("tool_call_id", reservation.tool_call_id)
@@ -117,7 +118,7 @@ class PostgresJournal:
         found = await self._database.row(_RESERVE, parameters)
         if found is None:
             raise InvariantBroken("reserve_effect gave no answer")
-        return _answer(found)
+        return _answer(found, reservation.key)
 
     async def receive(self, fence: Fence, receipt: Receipt, contents: Mapping[str, bytes]) -> None:
         """Record one outcome; the same receipt again changes nothing. It never writes the aggregate's row.
@@ -174,10 +175,12 @@ def _document(write: Write, plan: Checked) -> dict[str, object]:
     return document
 
 
-def _answer(row: Row[Any]) -> ReserveAnswer:
+def _answer(row: Row[Any], asked: str) -> ReserveAnswer:
     match row.answer:
-        case "fresh" | "mine":
+        case "fresh":
             return Fresh()
+        case "mine":
+            return Fresh() if row.key == asked else Moved(key=row.key)
         case "again":
             return Again(dispatches=row.dispatches)
         case "moved":

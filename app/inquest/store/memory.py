@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 
 from inquest.domain.budget import Spend
 from inquest.domain.effect import EffectKind, Receipt, Reservation
-from inquest.domain.event import InterruptRaised
+from inquest.domain.event import InterruptRaised, RunCancelled
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import TERMINAL, Status
 from inquest.errors import Halted, InvariantBroken, NotFound
 from inquest.ports import Chronicle, Clock, ReserveAnswer, Revision, Write
-from inquest.store import memory_aggregate, memory_claims
+from inquest.store import memory_actions, memory_aggregate, memory_claims
 from inquest.store.lease import EVENT_VERSIONS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits, Opening
 from inquest.store.memory_aggregate import Aggregate
-from inquest.store.rules import check_contents, check_receipt, check_text, checked
+from inquest.store.rules import ASKED, OPERATOR, check_contents, check_receipt, check_text, checked
 
 
 class MemoryJournal:
@@ -89,7 +89,8 @@ class MemoryJournal:
     async def reserve(self, fence: Fence, expected_version: int, reservation: Reservation) -> ReserveAnswer:
         """Reserve one key, or take over what a dead owner reserved.
 
-        A key that this owner itself reserved (with a batch, or before an answer got lost) is Fresh.
+        A key that this owner itself reserved (with a batch, or before an answer got lost) is Fresh; one that it
+        itself moved is Moved again.
         Raises FenceLost, VersionConflict (for a key never seen), FingerprintMismatch, BudgetExhausted, Halted.
         """
         check_text("tool_call_id", reservation.tool_call_id)
@@ -188,6 +189,19 @@ class MemoryJournal:
         if aggregate.status is not Status.RUNNING:
             return False
         aggregate.lease_expires_at = self._clock.now()
+        return True
+
+    async def cancel(self, investigation_id: str, *, actor: str = OPERATOR) -> bool:
+        """End it where it stands, whoever owns it; False when it was cancelled before, and nothing changed.
+
+        As `store.actions.PostgresActions.cancel`. Raises NotFound, and WrongStatus when it has ended otherwise.
+        """
+        draft = self._find(investigation_id).draft()
+        contents = memory_actions.cancel(draft, RunCancelled(reason=ASKED, actor=actor), self._clock.now())
+        if contents is None:
+            return False
+        self._refer(draft, contents, contents)
+        self._keep(draft, contents)
         return True
 
     async def halt(self) -> None:

@@ -200,7 +200,7 @@ def reserve_one(aggregate: Aggregate, expected_version: int, reservation: Reserv
     if not same:
         return _move(aggregate, row, reservation, now)
     if mine:
-        return Fresh()
+        return Fresh() if row.key == reservation.key else Moved(key=row.key)
     if row.dispatches >= MAX_DISPATCHES:
         return Spent()
     check_ceilings(aggregate, [reservation], now, again=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from inquest.domain.budget import MAX_CONTENT_BYTES
 from inquest.domain.canonical import digest_of
-from inquest.domain.effect import Receipt, Reservation, try_key
+from inquest.domain.effect import EffectKind, ModelFailed, Receipt, Reservation, try_key
 from inquest.domain.event import (
     MAX_BATCH_BYTES,
     BatchJoined,
@@ -23,7 +23,9 @@ from inquest.domain.event import (
     StageCommitted,
     TurnCommitted,
 )
+from inquest.domain.failure import FailureCode, failure
 from inquest.domain.investigation import Delivered, Diagnosed, FactsExtracted
+from inquest.domain.observation import Error, Recorded
 from inquest.domain.planned import ByInternal
 from inquest.domain.value import Instant, Value
 from inquest.errors import InvariantBroken
@@ -31,6 +33,15 @@ from inquest.ports import Write
 
 INTERRUPT_LIFE = timedelta(days=7)
 """A question that nobody answered expires after this (design 10)."""
+OPERATOR = "operator"
+"""Who acts from outside, until there is more than one."""
+ASKED = "asked"
+"""Why an operator's cancel ends a run, in its event and in the revision that it plans."""
+CLOSED_BY_CANCEL: Mapping[EffectKind, bytes] = {
+    EffectKind.QUERY: Recorded(outcome=Error(error=failure(FailureCode.CANCELLED)), tries=0, exchanges=0).canonical(),
+    EffectKind.MODEL: ModelFailed(kind=FailureCode.CANCELLED, message="the turn was cancelled").canonical(),
+}
+"""The outcomes of effects that a cancel closes: nothing is known of what they may have brought."""
 _TRY = re.compile(r"/try/(\d+)$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 

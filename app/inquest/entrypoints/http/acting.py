@@ -10,7 +10,8 @@ from inquest.entrypoints.http import examples
 from inquest.entrypoints.http.readers import ID, Reader, named_by
 from inquest.entrypoints.shown import shown
 from inquest.ports import Ids
-from inquest.store.actions import ASKED, KEY_PATTERN, MAX_KEY_CHARS, Deleted
+from inquest.store.actions import KEY_PATTERN, MAX_KEY_CHARS, Deleted
+from inquest.store.rules import ASKED
 from inquest.telemetry import Metrics, log
 
 STAYS = "what was delivered stays where it was sent: take it away there"
