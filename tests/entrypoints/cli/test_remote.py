@@ -15,7 +15,8 @@ from inquest.bootstrap.processes import build_worker
 from inquest.entrypoints.cli import remote
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.given import Given
-from inquest.entrypoints.cli.remote import ForeignAnswer, investigate_remotely
+from inquest.entrypoints.cli.remote import ForeignAnswer
+from inquest.entrypoints.cli.remote_investigating import investigate_remotely
 from inquest.entrypoints.cli.tell import Lines, Silent
 from inquest.errors import ConfigurationError, StoreUnavailable
 from inquest.scenarios.server import RecordedBackend
@@ -153,7 +154,7 @@ def _json(body: object) -> Reply:
         ({"i": Reply(body=b"[1]")}, ForeignAnswer, "INQUEST_URL: what answers there is no Inquest"),
         ({"i": _json({"id": "i"})}, ForeignAnswer, "INQUEST_URL: what answers there is no Inquest"),
         ({"i": Reply(status=401)}, ConfigurationError, "INQUEST_OPERATOR_TOKEN: the service does not take it"),
-        ({"events": _json({"events": [{"seq": 1, "body": {"kind": "tomorrow"}}]})}, ForeignAnswer, "use the service's own"),
+        ({"events": _json({"events": []})}, ForeignAnswer, "INQUEST_URL: what answers there is no Inquest"),
     ],
 )  # fmt: skip
 async def test_an_answer_that_is_none_of_ours_is_told(

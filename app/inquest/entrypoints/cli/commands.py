@@ -132,7 +132,7 @@ def show(
     follow: Annotated[bool, typer.Option("--follow", help="Print a line a step until it ends.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show an investigation and its report."""
+    """Show an investigation and its report: of this installation, or at INQUEST_URL where that is set."""
     from inquest.entrypoints.cli.showing import show_one as do
 
     return do(_settings(), investigation, follow=follow, as_json=as_json)
@@ -154,7 +154,8 @@ def verify(
     """Check a finished report: digests, signature, and every claim against its evidence.
 
     A folder, a bundle or a file is checked offline, alone. An id is checked in the database, with the folder that was
-    delivered where the configuration names one; its signature must be of this installation's key.
+    delivered where the configuration names one; its signature must be of this installation's key. With INQUEST_URL
+    its bundle is fetched from there and checked here.
     """
     if not Path(what).exists() and is_id(what):
         from inquest.entrypoints.cli.verify_id import verify_id
@@ -173,15 +174,20 @@ def replay(
 ) -> int:
     """Rebuild an investigation from its journal and compare it, byte for byte, with what was recorded.
 
-    A bundle is rebuilt offline, from the file alone.
+    A bundle is rebuilt offline, from the file alone; with INQUEST_URL so is the one of an id, fetched from there.
     """
     if Path(investigation).exists() or not is_id(investigation):
         from inquest.entrypoints.cli.replaying_bundle import replay_bundle
 
         return replay_bundle(investigation, as_json=as_json)
+    settings = _settings()
+    if settings.url is not None:
+        from inquest.entrypoints.cli.replaying_bundle import replay_at_service
+
+        return replay_at_service(settings, investigation, as_json=as_json)
     from inquest.entrypoints.cli.replaying import replay as do
 
-    return do(_settings(), investigation, as_json=as_json)
+    return do(settings, investigation, as_json=as_json)
 
 
 @app.command()

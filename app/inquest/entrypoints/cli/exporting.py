@@ -52,7 +52,7 @@ class _Asked:
     async def place(self, raw: bytes) -> Written:
         """Write it whole."""
         with placed(self.path, force=self.force) as opened:
-            return await _poured(_once(raw), opened, total=len(raw))
+            return await poured(_once(raw), opened, total=len(raw))
 
 
 def export(
@@ -82,7 +82,7 @@ async def _from_database(settings: Settings, database: Database, asked: _Asked) 
     exporting = Exporting(database, installation_key(settings))
     planned = await exporting.plan(workspace, asked.investigation)
     with placed(asked.path, force=asked.force) as opened:
-        return await _poured(exporting.pieces(workspace, planned), opened, total=planned.total_bytes)
+        return await poured(exporting.pieces(workspace, planned), opened, total=planned.total_bytes)
 
 
 async def _from_service(settings: Settings, asked: _Asked) -> Written:
@@ -92,10 +92,11 @@ async def _from_service(settings: Settings, asked: _Asked) -> Written:
             return await asked.place(postmortem_of((await sheet_from(service, asked.investigation)).report, {}))
         async with bundle_at(service, asked.investigation) as download:
             with placed(asked.path, force=asked.force) as opened:
-                return await _poured(download.pieces, opened, total=download.total)
+                return await poured(download.pieces, opened, total=download.total)
 
 
-async def _poured(pieces: AsyncIterator[bytes], opened: BinaryIO, *, total: int) -> Written:
+async def poured(pieces: AsyncIterator[bytes], opened: BinaryIO, *, total: int, doing: str = "exporting") -> Written:
+    """Write the pieces one after another, and say on standard error how far a large file has got."""
     size, told, digest = 0, 0, hashlib.sha256()
     async for piece in pieces:
         opened.write(piece)
@@ -103,7 +104,7 @@ async def _poured(pieces: AsyncIterator[bytes], opened: BinaryIO, *, total: int)
         size += len(piece)
         if size - told >= LARGE_BYTES and size < total:
             told = size
-            say_now("exporting", f"{size} of {total} bytes", aside=True)
+            say_now(doing, f"{size} of {total} bytes", aside=True)
     return Written(size, digest.hexdigest())
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from inquest.bootstrap.home import Home
 from inquest.bootstrap.processes import Process, build_worker, open_process, watching_health
@@ -16,7 +17,7 @@ from inquest.domain.intake import Accepted, Arrival, IntakeConfig
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.beside import beside
 from inquest.entrypoints.cli.given import Given
-from inquest.entrypoints.cli.remote import words_of
+from inquest.entrypoints.cli.remote_investigating import words_of
 from inquest.entrypoints.cli.showing import report_of
 from inquest.entrypoints.cli.tell import Teller
 from inquest.errors import ConfigurationError
@@ -82,7 +83,8 @@ async def investigate_here(
             deliveries = await beside(
                 working, following.when_delivered(process.database, ended.id, timeout_s=DELIVERY_PATIENCE_S)
             )
-        return Outcome(ended, deliveries, await report_of(process.reporting, workspace, ended))
+        report = partial(process.reporting.form, workspace, ended.id, "md")
+        return Outcome(ended, deliveries, await report_of(ended, report))
     finally:
         await process.aclose()
 

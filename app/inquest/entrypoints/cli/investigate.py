@@ -15,7 +15,7 @@ from inquest.entrypoints.cli.given import Given
 from inquest.entrypoints.cli.in_process import Asked, Outcome, investigate_here, understood
 from inquest.entrypoints.cli.intakes import chosen_intake
 from inquest.entrypoints.cli.place import load_workspaces
-from inquest.entrypoints.cli.remote import investigate_remotely
+from inquest.entrypoints.cli.remote_investigating import investigate_remotely
 from inquest.entrypoints.cli.store_access import quiet
 from inquest.entrypoints.cli.tell import teller
 from inquest.settings import Settings

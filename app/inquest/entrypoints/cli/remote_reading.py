@@ -38,7 +38,7 @@ async def bundle_at(service: Service, investigation: str) -> AsyncIterator[Downl
         msg = f"investigation {investigation}"
         raise NotFound(msg) from missing
     except WrongStatus as early:
-        msg = f"{investigation} has not ended: there is nothing yet that could be exported"
+        msg = f"{investigation} has not ended: the service gives its bundle once it has"
         raise WrongStatus(msg) from early
 
 

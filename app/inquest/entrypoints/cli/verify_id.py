@@ -9,15 +9,17 @@ from pathlib import Path
 from inquest.bootstrap.home import installation_key
 from inquest.bootstrap.paths import at
 from inquest.bootstrap.reporting import Reporting
+from inquest.bundles.verification import verify_bundle
 from inquest.configuration.file import read
 from inquest.destinations.verification import VerifyResult, verify_folder
 from inquest.destinations.verification import verify as verify_path
 from inquest.entrypoints.cli import follow as following
 from inquest.entrypoints.cli.checking import told
+from inquest.entrypoints.cli.fetching import fetched
 from inquest.entrypoints.cli.place import configuration_path
 from inquest.entrypoints.cli.replaying import replayed
 from inquest.entrypoints.cli.store_access import with_database
-from inquest.errors import ConfigurationError
+from inquest.errors import ConfigurationError, ReplayMismatch
 from inquest.settings import Settings
 from inquest.store.database import Database
 
@@ -28,8 +30,10 @@ def verify_id(settings: Settings, config: Path | None, investigation: str, key: 
     """Check the journal against its contents and its end, and then every folder that was delivered to this machine.
 
     Where there is none, the report is written anew and checked. A signature must be of `key`, or else of this
-    installation's own key.
+    installation's own key. From the service at INQUEST_URL its bundle is fetched, and that is checked here.
     """
+    if settings.url is not None:
+        return told(investigation, _at_service(settings, investigation, key), as_json=as_json, folders=[])
     trusted = key or installation_key(settings).public_key
     folders = [root / investigation for root in _roots(settings, config)]
     delivered = [folder for folder in folders if folder.is_dir()]
@@ -52,6 +56,14 @@ def verify_id(settings: Settings, config: Path | None, investigation: str, key: 
 
     found = with_database(settings, check)
     return told(investigation, found, as_json=as_json, folders=[str(folder) for folder in delivered])
+
+
+def _at_service(settings: Settings, investigation: str, key: str | None) -> VerifyResult:
+    try:
+        with fetched(settings, investigation) as path:
+            return verify_bundle(path, key=key)
+    except ReplayMismatch as broken:
+        return VerifyResult(ok=False, problems=(f"journal: {broken}",))
 
 
 def _roots(settings: Settings, config: Path | None) -> list[Path]:
