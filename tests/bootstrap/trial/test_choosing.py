@@ -8,17 +8,21 @@ import pytest
 
 from inquest.bootstrap.trial.choosing import (
     AlertRule,
+    Near,
     Standing,
     Wanted,
     chosen,
     groups_of,
     rule_of,
+    since_firing,
     written,
 )
 from inquest.bootstrap.trial.posting import fingerprint_of
 from inquest.domain.alert import Alert, AlertStatus
 from inquest.errors import ConfigurationError
 from tests.builders import T0
+
+T0_UTC, LATER_UTC = "2026-03-01 10:00:00 UTC", "2026-03-01 10:20:00 UTC"
 
 
 def fires(name: str, *, minutes: float = 0, **labels: str) -> Alert:
@@ -124,6 +128,48 @@ def test_what_is_wanted_and_not_there_is_told_with_what_is(wanted: str, told: st
 def test_without_rules_nobody_says_that_there_is_none() -> None:
     with pytest.raises(ConfigurationError, match=r"Dwn does not fire at .*; what fires: nothing"):
         chosen(standing(), Wanted(name="Dwn"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ("Slow", "--alert: Slow was pending, it did not fire yet; what fired: nothing"),
+        ("Down", f"--alert: Down did not fire at {T0_UTC}; near it, Down fired at {LATER_UTC}; what fired: nothing"),
+    ],
+)
+def test_of_a_past_moment_it_is_told_as_past_and_when_it_fired_near_it(wanted: str, told: str) -> None:
+    near = (Near(name="Down", at=T0 + timedelta(minutes=20)), Near(name="Full", at=T0 + timedelta(minutes=30)))
+    found = standing(pending=(fires("Slow"),), rules=RULES, near=near, is_past=True)
+
+    with pytest.raises(ConfigurationError) as refused:
+        chosen(found, Wanted.of(wanted))
+
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    ("for_s", "interval_s", "fires_after_s"),
+    [(0, 30, 0), (60, 0, 60), (60, 30, 60), (61, 30, 90), (5, 30, 30), (3_600, 30, 600)],
+    ids=["no for", "interval unknown", "whole", "the next evaluation", "less than one", "not behind now"],
+)
+def test_since_when_it_fires_is_what_an_alertmanager_would_be_told(
+    for_s: float, interval_s: float, fires_after_s: float
+) -> None:
+    """Prometheus 3: an alert's FiredAt, at the first evaluation at which it was active for as long as its rule says."""
+    rule = AlertRule(name="Down", expression="up == 0", for_s=for_s, interval_s=interval_s)
+    active = fires("Down")
+
+    found = since_firing(active, (rule,), T0 + timedelta(minutes=10))
+
+    assert found.starts_at == T0 + timedelta(seconds=fires_after_s)
+
+
+def test_without_its_rule_or_its_time_an_alert_keeps_what_is_said_of_it() -> None:
+    rule = AlertRule(name="Other", expression="up == 0", for_s=60)
+    unknown = fires("Down").but(starts_at=None)
+
+    assert since_firing(fires("Down"), (rule,), T0) == fires("Down")
+    assert since_firing(unknown, (rule.but(name="Down"),), T0) == unknown
 
 
 def test_the_rule_of_an_alert_has_its_name_and_its_labels() -> None:

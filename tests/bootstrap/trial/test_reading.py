@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inquest.bootstrap.trial.access import Access, reach
-from inquest.bootstrap.trial.choosing import AlertRule, Group
+from inquest.bootstrap.trial.choosing import AlertRule, Group, Near
 from inquest.bootstrap.trial.door import Door, SourceSilent, SourceUnfit
 from inquest.bootstrap.trial.reading import answers, fired_at, fires_now, with_ends
 from inquest.domain.alert import AlertStatus
@@ -58,7 +58,9 @@ RULES = success(
         ]
     }
 )  # fmt: skip
-RULE = AlertRule(name="Down", expression="up == 0", state="firing", interval_s=30)
+RULE = AlertRule(name="Down", expression="up == 0", state="firing", interval_s=30, for_s=60)
+HELD = timedelta(seconds=60)
+"""So long an alert of it is pending before it fires."""
 
 
 def answering(**replies: Reply) -> Handler:
@@ -68,7 +70,7 @@ def answering(**replies: Reply) -> Handler:
         name = route(seen)
         if name == "query":
             asked = seen.param("query")
-            name = next((one for one in ("ALERTS_FOR_STATE", "ALERTS", "count") if asked.startswith(one)), asked)
+            name = next((one for one in ("ALERTS_FOR_STATE", "ALERTS") if asked.startswith(one)), asked)
         return replies.get(name, error(404, "not_found", "no such thing"))
 
     return answer
@@ -95,7 +97,8 @@ async def test_what_fires_now_is_told_by_the_api_of_alerts_with_the_rule_behind_
 
     (firing,), (pending,) = standing.firing, standing.pending
     assert (firing.name, firing.labels, firing.annotations) == ("Down", DOWN, {"summary": "It is down"})
-    assert firing.starts_at == datetime(2026, 3, 1, 9, 0, 0, 250_000, tzinfo=UTC)
+    active_at = datetime(2026, 3, 1, 9, 0, 0, 250_000, tzinfo=UTC)
+    assert (firing.starts_at, pending.starts_at) == (active_at + HELD, active_at)
     assert pending.labels["service"] == "cart"
     assert (standing.rules, standing.notes) == ((RULE,), ())
     assert [one.target for one in fake.seen] == ["/api/v1/alerts", "/api/v1/rules?type=alert"]
@@ -114,7 +117,7 @@ async def test_where_the_api_shows_none_the_series_are_asked() -> None:
         standing = await fires_now(door, NOW)
 
     (firing,), (pending,) = standing.firing, standing.pending
-    assert (firing.labels, firing.starts_at) == (DOWN, began)
+    assert (firing.labels, firing.starts_at) == (DOWN, began)  # the rule, and its `for`, are not known here
     assert (pending.labels["service"], pending.starts_at) == ("cart", None)
     assert (standing.rules, standing.notes) == ((), ())
 
@@ -174,9 +177,9 @@ async def fired(ends: Reply, *, at: datetime = AT) -> Group:
         ALERTS_FOR_STATE=vector(series("ALERTS_FOR_STATE", began.timestamp(), None)),
     )  # fmt: skip
     async with door_to(said) as (fake, door):
-        standing = await fired_at(door, at)
+        standing = await fired_at(door, at, now=NOW)
         group = await with_ends(door, Group(alerts=standing.firing), at=at, now=NOW)
-    assert group.first.starts_at == began
+    assert group.first.starts_at == began + HELD
     assert fake.seen[0].param("time") == at.strftime("%Y-%m-%dT%H:%M:%S.000Z")
     assert fake.seen[-1].param("query") == 'ALERTS{alertname="Down", alertstate="firing"}'
     return group
@@ -210,13 +213,23 @@ async def test_what_fired_for_more_than_a_week_is_looked_at_for_a_week() -> None
     assert group.first.ends_at == at + timedelta(days=7)
 
 
-async def test_where_nothing_fired_then_what_fired_before_it_is_named() -> None:
-    earlier = {"metric": {"alertname": "Slow"}, "value": [0, "1"]}
-    said = answering(rules=RULES, ALERTS=vector(), ALERTS_FOR_STATE=vector(), count=vector(earlier))
-    async with door_to(said) as (_, door):
-        standing = await fired_at(door, AT)
+async def test_where_nothing_fired_then_what_fired_around_it_is_named_nearest_first() -> None:
+    def of(name: str, *minutes: int) -> Json:
+        values: list[Json] = [[(AT + timedelta(minutes=one)).timestamp(), "1"] for one in minutes]
+        return {"metric": {"alertname": name}, "values": values}
 
-    assert (standing.firing, standing.earlier) == ((), ("Slow",))
+    around = success({"resultType": "matrix", "result": [of("Slow", -90, -60, 100), of("Full", 5, 6)]})
+    said = answering(rules=RULES, ALERTS=vector(), ALERTS_FOR_STATE=vector(), query_range=around)
+    async with door_to(said) as (fake, door):
+        standing = await fired_at(door, AT, now=NOW)
+
+    assert (standing.firing, standing.is_past) == ((), True)
+    assert standing.near == (
+        Near(name="Full", at=AT + timedelta(minutes=5)),
+        Near(name="Slow", at=AT - timedelta(minutes=60)),
+    )
+    (asked,) = (one for one in fake.seen if route(one) == "query_range")
+    assert (asked.param("start"), asked.param("end")) == ("2026-03-01T02:00:00.000Z", "2026-03-01T10:00:00.000Z")
 
 
 # ---- no answer, and answers that are none

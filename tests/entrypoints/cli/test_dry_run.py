@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,16 @@ def test_of_a_trial_what_only_asking_tells_is_said_to_be_so(cli: Cli) -> None:
     assert "service     cart (by label)" in ran.out
     assert found["facts"]["alert_name"] == "the_alert_that_fires"
     assert [one["expression"] for one in found["calls"][:2]] == ["the_expression_of_its_rule"] * 2
+
+
+def test_of_a_trial_the_folder_is_where_the_real_one_would_be(cli: Cli) -> None:
+    asked = ["try", "--prometheus", "http://127.0.0.1:9", "--dry-run", "--json"]
+
+    (kept,) = cli.run(*asked, "--keep", "kept").json["deliveries"]
+    (other,) = cli.run(*asked).json["deliveries"]
+
+    assert kept["where"] == f"{cli.folder}/kept/reports/ID"
+    assert other["where"] == f"{tempfile.gettempdir()}/inquest-try-......../reports/ID"
 
 
 def test_a_trial_with_a_model_says_what_it_may_cost(cli: Cli) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 from inquest.domain.value import Json
 from inquest.entrypoints.cli import try_run as module
 from inquest.entrypoints.cli.exits import Exit
+from inquest.entrypoints.cli.line import typed_as
 from inquest.scenarios.server import RecordedBackend
 from tests.entrypoints.cli.running import Cli
 from tests.fakes.loopback import Act, Handler, Loopback, Reply, Seen, loopback
@@ -131,6 +133,42 @@ def test_nothing_fires_is_said_with_what_is_there_and_ends_well(cli: Cli) -> Non
     found = as_json.json
     assert (found["firing"], found["pending"], found["heartbeats"]) == ([], ["Slow"], ["Watchdog"])
     assert found["rules"] == ["Down", "Slow"]
+
+
+def test_of_a_past_moment_it_is_said_that_nothing_fired_and_what_did_near_it(cli: Cli) -> None:
+    moments: list[Json] = [[1_772_355_600, "1"]]  # 2026-03-01 09:00:00 UTC
+    around: list[Json] = [{"metric": {"alertname": "Down"}, "values": moments}]
+
+    def told(*near: Json) -> list[str]:
+        def answer(seen: Seen) -> Reply:
+            if route(seen) == "query_range":
+                return success({"resultType": "matrix", "result": [*near]})
+            reply = telling(rules=("Down",))(seen)
+            assert isinstance(reply, Reply)
+            return reply
+
+        with serving(answer) as fake:
+            return cli.run("try", "--prometheus", fake.url, "--at", "2026-03-01T10:00:00Z").out.splitlines()[1:]
+
+    assert told(*around) == [
+        "Nothing fired at 2026-03-01 10:00:00 UTC: there is nothing to investigate.",
+        "fired within 6 hours of it (choose such a moment by --at):", "  Down at 2026-03-01T09:00:00.000Z",
+        "alerting rules:", "  Down inactive now",
+    ]  # fmt: skip
+    assert "nothing fired within 6 hours of it" in told()
+
+
+def test_a_command_to_type_next_is_called_as_this_one_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = tmp_path / "inquest"
+    typed.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(typed)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert typed_as() == str(typed)
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert typed_as() == "inquest"
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/python3/pytest"])
+    assert typed_as() == "inquest"
 
 
 def test_what_fires_beside_it_is_listed_with_how_to_choose_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from pydantic import Field
@@ -24,7 +25,10 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class AlertRule(Value):
-    """A rule that makes alerts. `interval_s` is how often it is evaluated, 0 where that is not said."""
+    """A rule that makes alerts. `interval_s` is how often it is evaluated, 0 where that is not said.
+
+    `for_s`: so long its alerts are pending before they fire.
+    """
 
     name: str
     expression: str
@@ -32,21 +36,36 @@ class AlertRule(Value):
     labels: Labels = Field(default_factory=dict)
     annotations: Labels = Field(default_factory=dict)
     interval_s: float = 0.0
+    for_s: float = 0.0
+
+
+class Near(Value):
+    """An alert that fired near a moment, and when: the time nearest to it."""
+
+    name: str
+    at: Instant
 
 
 class Standing(Value):
     """What a Prometheus says of its alerts, at one moment.
 
-    `rules` is None where it does not show them; then no alert's expression is known. `earlier` are the names of
-    alerts that fired in the hours before, looked at only when nothing fired then. `notes` say what could not be read.
+    `rules` is None where it does not show them; then no alert's expression is known. `is_past`: the moment is another
+    than now. `near` are the alerts that fired in the hours around it, nearest first, looked at only when nothing fired
+    then. `notes` say what could not be read.
     """
 
     at: Instant
     firing: tuple[Alert, ...]
     pending: tuple[Alert, ...] = ()
     rules: tuple[AlertRule, ...] | None = None
-    earlier: tuple[str, ...] = ()
+    near: tuple[Near, ...] = ()
+    is_past: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def verb(self) -> str:
+        """Say "fires" of now, "fired" of then."""
+        return "fired" if self.is_past else "fires"
 
 
 class Group(Value):
@@ -129,20 +148,27 @@ def chosen(standing: Standing, wanted: Wanted | None) -> Group | None:
 
 
 def _why_not(standing: Standing, wanted: Wanted, groups: Sequence[Group]) -> str:
-    name = wanted.name
+    name, verb = wanted.name, standing.verb
     if any(one.name == name and one.is_heartbeat for one in standing.firing):
         return f"{name} is a heartbeat: it says that the sender lives, and is never investigated"
     if any(one.first.name == name for one in groups):
         known = _named([written(one, groups) for one in groups if one.first.name == name], " or ")
-        return f"{name} fires, but not with these labels: {known}"
+        return f"{name} {verb}, but not with these labels: {known}"
     others = _named(list(dict.fromkeys(one.first.name for one in groups)), ", ") or "nothing"
     if any(one.name == name for one in standing.pending):
-        return f"{name} is pending, it does not fire yet; what fires: {others}"
+        pending = "was pending, it did not fire yet" if standing.is_past else "is pending, it does not fire yet"
+        return f"{name} {pending}; what {verb}: {others}"
     known_names = [rule.name for rule in standing.rules or ()] + [one.name for one in standing.firing]
     if standing.rules is not None and name not in known_names:
         near = difflib.get_close_matches(name, known_names, n=1)
-        return f"there is no rule {name}{f'; did you mean {near[0]}?' if near else ''}; what fires: {others}"
-    return f"{name} does not fire at {standing.at:%Y-%m-%d %H:%M:%S} UTC; what fires: {others}"
+        return f"there is no rule {name}{f'; did you mean {near[0]}?' if near else ''}; what {verb}: {others}"
+    does_not = "did not fire" if standing.is_past else "does not fire"
+    then = [f"; near it, {name} fired at {_moment(one.at)} UTC" for one in standing.near if one.name == name]
+    return f"{name} {does_not} at {_moment(standing.at)} UTC{''.join(then)}; what {verb}: {others}"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _named(names: Sequence[str], between: str) -> str:
@@ -160,6 +186,20 @@ def rule_of(alert: Alert, rules: Sequence[AlertRule]) -> AlertRule | None:
     named = [rule for rule in rules if rule.name == alert.name]
     fitting = [rule for rule in named if _plain(rule.labels).items() <= alert.labels.items()]
     return max(fitting, key=lambda rule: len(rule.labels), default=None)
+
+
+def since_firing(alert: Alert, rules: Sequence[AlertRule], at: datetime) -> Alert:
+    """Give `alert`, which fires at `at` and became active at its `starts_at`, with the moment since when it fires.
+
+    Prometheus says since when an alert is active: pending, where its rule has a `for`. It fires at the first evaluation
+    after that time, and that is what it tells an Alertmanager. Without the rule nothing is changed.
+    """
+    rule = rule_of(alert, rules)
+    if rule is None or alert.starts_at is None or not rule.for_s:
+        return alert
+    held_s = math.ceil(rule.for_s / rule.interval_s) * rule.interval_s if rule.interval_s else rule.for_s
+    left_s = max(0.0, (at - alert.starts_at).total_seconds())
+    return alert.but(starts_at=alert.starts_at + timedelta(seconds=min(held_s, left_s)))
 
 
 def _plain(labels: Labels) -> Labels:

@@ -22,6 +22,8 @@ from inquest.settings import Settings
 
 INTAKE = "try"
 REPORTS = "reports"
+FOLDER_PREFIX = "inquest-try-"
+"""Of the temporary folder of a run that keeps nothing but its report."""
 _MODEL_KEY = re.compile(r"\b(?:workspaces\.[a-z0-9-]+\.)?model\.([a-z_]+)")
 FINEST = timedelta(seconds=1)
 

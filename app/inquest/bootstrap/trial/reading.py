@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from inquest.bootstrap.trial import shapes
-from inquest.bootstrap.trial.choosing import AlertRule, Group, Standing
+from inquest.bootstrap.trial.choosing import AlertRule, Group, Near, Standing, since_firing
 from inquest.bootstrap.trial.door import Door, SourceUnfit
 from inquest.connectors.shared.reading import Drift, Unreadable
 from inquest.domain.alert import Alert, AlertStatus
@@ -22,8 +22,9 @@ T = TypeVar("T")
 API: Segments = ("api", "v1")
 LOKI_LABELS: Segments = ("loki", "api", "v1", "labels")
 LOKI_RANGE = timedelta(minutes=5)
-EARLIER_HOURS = 6
-"""How far back names are looked for when nothing fired at the moment that was asked for."""
+NEAR_HOURS = 6
+"""How far before and behind the moment that was asked for it is looked what fired, when nothing fired then."""
+NEAR_STEP_S = 60
 POINTS = 1_000
 """Of each series, when the end of an alert is looked for: so exact is its end, to a thousandth of the time since."""
 FIRING = {"alertstate": "firing"}
@@ -37,7 +38,7 @@ NOW_QUESTIONS = (
 THEN_QUESTIONS = (
     "GET /api/v1/query: ALERTS{} and ALERTS_FOR_STATE{} at that moment",
     "GET /api/v1/rules?type=alert",
-    "GET /api/v1/query_range: ALERTS of the alert since then, to see when it ended",
+    "GET /api/v1/query_range: ALERTS of the alert since then, to see when it ended; of all around then, where none fired",
 )
 LOKI_QUESTIONS = ("GET /loki/api/v1/labels",)
 """What is asked to find the alert, in order: what `--dry-run` says of it."""
@@ -60,9 +61,7 @@ async def fires_now(door: Door, now: datetime) -> Standing:
     if refused is not None:
         notes.append("its API of alerts cannot be read: what fires is from the ALERTS series")
     rules = await _rules(door, notes)
-    firing = tuple(one.alert for one in alerts if one.state == "firing")
-    pending = tuple(one.alert for one in alerts if one.state == "pending")
-    return Standing(at=now, firing=firing, pending=pending, rules=rules, notes=tuple(notes))
+    return _standing(alerts, rules, now).but(notes=tuple(notes))
 
 
 async def _from_series(door: Door, now: datetime, refused: SourceUnfit | None) -> tuple[shapes.Active, ...]:
@@ -75,18 +74,33 @@ async def _from_series(door: Door, now: datetime, refused: SourceUnfit | None) -
         raise refused from None
 
 
-async def fired_at(door: Door, at: datetime) -> Standing:
+async def fired_at(door: Door, at: datetime, *, now: datetime) -> Standing:
     """Read what fired at `at`, from the ALERTS series; the rules are today's. Raises SourceSilent, SourceUnfit."""
     notes: list[str] = []
     alerts = await _alerts_at(door, at, {})
-    firing = tuple(one.alert for one in alerts if one.state == "firing")
-    pending = tuple(one.alert for one in alerts if one.state == "pending")
-    earlier: tuple[str, ...] = ()
-    if not firing:
-        asked = f"count by (alertname) (last_over_time(ALERTS{selector(FIRING)}[{EARLIER_HOURS}h]))"
-        earlier = tuple(sorted({one.get("alertname", "") for one, _ in await _instant(door, asked, at)} - {""}))
+    near = () if any(one.state == "firing" for one in alerts) else await _near(door, at, now)
     rules = await _rules(door, notes)
-    return Standing(at=at, firing=firing, pending=pending, rules=rules, earlier=earlier, notes=tuple(notes))
+    return _standing(alerts, rules, at).but(near=near, is_past=True, notes=tuple(notes))
+
+
+def _standing(alerts: Sequence[shapes.Active], rules: tuple[AlertRule, ...] | None, at: datetime) -> Standing:
+    firing = tuple(since_firing(one.alert, rules or (), at) for one in alerts if one.state == "firing")
+    pending = tuple(one.alert for one in alerts if one.state == "pending")
+    return Standing(at=at, firing=firing, pending=pending, rules=rules)
+
+
+async def _near(door: Door, at: datetime, now: datetime) -> tuple[Near, ...]:
+    """Read which alerts fired in the hours around `at`, to the minute; nearest first."""
+    around = timedelta(hours=NEAR_HOURS)
+    times = [("start", rfc3339(at - around)), ("end", rfc3339(min(at + around, now))), ("step", str(NEAR_STEP_S))]
+    asked = f"count by (alertname) (ALERTS{selector(FIRING)})"
+    points = await _shaped(door, (*API, "query_range"), [("query", asked), *times], shapes.moments)
+    found = [
+        Near(name=dict(labels).get("alertname", ""), at=min(map(from_epoch_ms, moments), key=lambda one: abs(one - at)))
+        for labels, moments in points.items()
+        if moments
+    ]
+    return tuple(sorted(found, key=lambda one: (abs(one.at - at), one.name)))
 
 
 async def answers(door: Door, now: datetime) -> None:

@@ -69,6 +69,7 @@ def rules(data: Json) -> tuple[AlertRule, ...]:
             labels=rule.labels,
             annotations=rule.annotations,
             interval_s=intervals.get(rule.group, 0.0),
+            for_s=rule.duration_s,
         )
         for rule in prometheus.rules(data).rules
         if rule.rule_type in {"alerting", ""}

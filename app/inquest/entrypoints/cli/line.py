@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 MAX_LINE_CHARS = 240
@@ -41,3 +44,18 @@ def _made_safe(text: str) -> str:
 def say_now(what: str, text: str, *, aside: bool = False) -> None:
     """Print a line of our own, now; `aside`, on stderr, where stdout is JSON."""
     print(Line(datetime.now(UTC), what, text).shown(), file=sys.stderr if aside else sys.stdout, flush=True)
+
+
+def typed_as() -> str:
+    """Give what this program is called by where it was typed: its name, or its path where the shell finds no such name.
+
+    For a command that we print to be typed next: in a checkout it is `.venv/bin/inquest`.
+    """
+    typed = Path(sys.argv[0])
+    if typed.name != PROGRAM:
+        return PROGRAM
+    found = shutil.which(PROGRAM)
+    return PROGRAM if found is not None and Path(found).samefile(typed) else shlex.quote(str(typed))
+
+
+PROGRAM = "inquest"

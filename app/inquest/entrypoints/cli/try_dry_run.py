@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,13 @@ import typer
 
 from inquest.bootstrap.trial.access import Reached
 from inquest.bootstrap.trial.choosing import AlertRule, Group, Wanted
-from inquest.bootstrap.trial.installation import by_variable, configuration_of, model_of
+from inquest.bootstrap.trial.installation import (
+    FOLDER_PREFIX,
+    REPORTS,
+    by_variable,
+    configuration_of,
+    model_of,
+)
 from inquest.bootstrap.trial.posting import fingerprint_of, posts_of
 from inquest.bootstrap.trial.reading import LOKI_QUESTIONS, NOW_QUESTIONS, THEN_QUESTIONS
 from inquest.domain.alert import Alert, AlertStatus
@@ -26,6 +33,8 @@ ALERT = "the_alert_that_fires"
 EXPRESSION = "the_expression_of_its_rule"
 SERVICE = "the-service-of-the-alert"
 """What only asking can tell; each stands where its value would."""
+UNNAMED = "........"
+"""Stands for the letters of a temporary folder's name that only its making tells."""
 WORKSPACE = "try"
 SINCE = timedelta(minutes=5)
 """An alert that fires now is taken to have begun so long ago."""
@@ -42,7 +51,8 @@ def foresee_trial(
 ) -> int:
     """Print what `try` would ask, and ask nothing. Raises ConfigurationError."""
     now = SystemClock().now()
-    reports = (keep or Path("a-new-temporary-folder")) / "reports"
+    folder = keep or Path(tempfile.gettempdir()) / f"{FOLDER_PREFIX}{UNNAMED}"
+    reports = folder.absolute() / REPORTS
     configuration = configuration_of(WORKSPACE, sources, reports=reports, model=model_of(settings), interval_s=0)
     (foresight,) = foresights_of(configuration, Path.cwd(), settings)
     alert = _stand_in(wanted or Wanted(name=ALERT), at or now - SINCE)

@@ -23,13 +23,14 @@ from inquest.bootstrap.home import DATABASE, open_home
 from inquest.bootstrap.observing import configure_telemetry
 from inquest.bootstrap.trial.choosing import rule_of
 from inquest.bootstrap.trial.found import Found
-from inquest.bootstrap.trial.installation import INTAKE, by_variable, configuration_of, model_of
+from inquest.bootstrap.trial.installation import FOLDER_PREFIX, INTAKE, REPORTS, by_variable, configuration_of, model_of
 from inquest.bootstrap.trial.posting import posts_of
 from inquest.bootstrap.workspace import Workspace, build_workspaces
 from inquest.configuration.sections import Configuration
 from inquest.entrypoints.cli import try_words
 from inquest.entrypoints.cli.given import Given
 from inquest.entrypoints.cli.in_process import Asked, Outcome, investigate_here, understood
+from inquest.entrypoints.cli.line import typed_as
 from inquest.entrypoints.cli.store_access import quiet
 from inquest.entrypoints.cli.tell import Teller
 from inquest.errors import ConfigurationError
@@ -37,8 +38,6 @@ from inquest.runtime.clock import SystemClock
 from inquest.runtime.keys import InstallationKey
 from inquest.settings import Settings, own_secrets
 from inquest.telemetry import flush_reports
-
-REPORTS = "reports"
 
 
 def investigate_found(settings: Settings, found: Found, keep: Path | None, telling: Teller, *, as_json: bool) -> int:
@@ -61,7 +60,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep.absolute()
         return
-    folder = Path(tempfile.mkdtemp(prefix="inquest-try-"))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     try:
         yield folder
     finally:
@@ -128,7 +127,7 @@ def _print(outcome: Outcome, found: Found, folder: Path, *, as_json: bool) -> No
     typer.echo("\n" + outcome.report)
     if newest is not None:
         typer.echo(f"\nThe report lies in {newest}")
-        typer.echo(f"Open {newest / 'report.html'}, or check it: inquest verify {newest}")
+        typer.echo(f"Open {newest / 'report.html'}, or check it: {typed_as()} verify {newest}")
 
 
 def _newest(folder: Path) -> Path | None:

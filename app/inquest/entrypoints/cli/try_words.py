@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inquest.bootstrap.trial.choosing import Group, Standing, cut, groups_of, written
-from inquest.bootstrap.trial.reading import EARLIER_HOURS
+from inquest.bootstrap.trial.choosing import Group, Standing, cut, groups_of, rule_of, written
+from inquest.bootstrap.trial.reading import NEAR_HOURS
 from inquest.destinations.shared.escape import terminal
 from inquest.domain.alert import Alert, AlertStatus
 from inquest.domain.value import rfc3339
+from inquest.entrypoints.cli.line import typed_as
 
 MAX_LISTED = 20
 """Alerts and rules that are listed; those above are counted."""
@@ -21,16 +22,16 @@ def chosen(standing: Standing, group: Group, url: str, *, at: str | None) -> Ite
     for note in standing.notes:
         yield "note", note
     groups = groups_of(standing.firing)
-    yield ("fires" if at is None else "fired"), f"{_described(group, groups)}: this is investigated"
+    yield standing.verb, f"{_described(group, standing)}: this is investigated"
     others = _others(groups, group)
     for other in others[:MAX_LISTED]:
-        yield "also", _described(other, groups)
+        yield "also", _described(other, standing)
     if len(others) > MAX_LISTED:
         yield "also", f"{len(others) - MAX_LISTED} more"
     if others:
         then = "" if at is None else f" --at {shlex.quote(at)}"
         name = shlex.quote(terminal(written(others[0], groups)))
-        yield "choose", f"another: inquest try --prometheus {url}{then} --alert {name}"
+        yield "choose", f"another: {typed_as()} try --prometheus {url}{then} --alert {name}"
 
 
 def _others(groups: Sequence[Group], group: Group) -> list[Group]:
@@ -38,15 +39,17 @@ def _others(groups: Sequence[Group], group: Group) -> list[Group]:
     return [one for one in groups if one.first.fingerprint not in taken]
 
 
-def _described(group: Group, groups: Sequence[Group]) -> str:
+def _described(group: Group, standing: Standing) -> str:
+    """Describe a group; of an alert whose rule is not known it is said since when it is active: pending counts too."""
     first = group.first
     severity = f" ({first.severity})" if first.severity else ""
-    since = f" since {first.starts_at:%Y-%m-%d %H:%M:%S} UTC" if first.starts_at else ""
+    word = "since" if rule_of(first, standing.rules or ()) is not None else "active since"
+    since = f" {word} {first.starts_at:%Y-%m-%d %H:%M:%S} UTC" if first.starts_at else ""
     ended = [one.ends_at for one in group.alerts if one.ends_at is not None]
     is_over = ended and all(one.status is AlertStatus.RESOLVED for one in group.alerts)
     until = f" until {max(ended):%Y-%m-%d %H:%M:%S} UTC" if is_over else ""
     series = f", {len(group.alerts)} series" if len(group.alerts) > 1 else ""
-    return terminal(f"{written(group, groups)}{severity}{since}{until}{series}")
+    return terminal(f"{written(group, groups_of(standing.firing))}{severity}{since}{until}{series}")
 
 
 def others_as_json(standing: Standing, group: Group | None) -> list[dict[str, Any]]:
@@ -62,13 +65,17 @@ def others_as_json(standing: Standing, group: Group | None) -> list[dict[str, An
 
 
 def nothing(standing: Standing) -> str:
-    """Say that nothing fires, and what there is: pending alerts, rules, heartbeats, what fired earlier."""
-    lines = [f"Nothing fires{_moment(standing)}: there is nothing to investigate.", *standing.notes]
+    """Say that nothing fires, or fired then, and what there is: pending alerts, rules, heartbeats, what fired near it."""
+    lines = [f"Nothing {standing.verb}{_moment(standing)}: there is nothing to investigate.", *standing.notes]
     lines += _listed("pending", [_line(one) for one in standing.pending])
     lines += _listed("heartbeats", [_line(one) for one in standing.firing])
-    lines += _listed(f"fired in the {EARLIER_HOURS} hours before (choose a moment by --at)", standing.earlier)
+    near = [f"{cut(one.name)} at {rfc3339(one.at)}" for one in standing.near]
+    lines += _listed(f"fired within {NEAR_HOURS} hours of it (choose such a moment by --at)", near)
+    if standing.is_past and not near:
+        lines.append(f"nothing fired within {NEAR_HOURS} hours of it")
     if standing.rules is not None:
-        names = [f"{rule.name} {rule.state}".rstrip() for rule in standing.rules]
+        now = " now" if standing.is_past else ""
+        names = [f"{rule.name} {rule.state}{now if rule.state else ''}".rstrip() for rule in standing.rules]
         lines += _listed("alerting rules", names) or ["alerting rules: none"]
     return "\n".join(lines)
 
@@ -97,7 +104,7 @@ def nothing_as_json(standing: Standing) -> dict[str, Any]:
         "firing": [],
         "pending": [one.name for one in standing.pending],
         "heartbeats": [one.name for one in standing.firing],
-        "earlier": list(standing.earlier),
+        "near": [{"alert": one.name, "at": rfc3339(one.at)} for one in standing.near],
         "rules": None if standing.rules is None else [one.name for one in standing.rules],
         "notes": list(standing.notes),
     }

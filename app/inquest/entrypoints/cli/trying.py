@@ -92,7 +92,7 @@ async def _look(trial: Trial, now: datetime) -> Found:
     """Ask what fires. Raises ConfigurationError and SourceSilent, each with the way out."""
     wanted, at, sources = _read(trial, now)
     async with Door(sources[0], SystemClock()) as door:
-        standing = await fires_now(door, now) if at is None else await fired_at(door, at)
+        standing = await fires_now(door, now) if at is None else await fired_at(door, at, now=now)
         group = chosen(standing, wanted)
         if group is not None and at is not None:
             group = await with_ends(door, group, at=at, now=now)
