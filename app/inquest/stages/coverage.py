@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inquest.domain.evidence import Asked, CoverageRow, EvidenceItem, Excluded
+from inquest.stages.present import OF_THE_PRESENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +28,18 @@ def coverage(
     evidence: Sequence[EvidenceItem],
     excluded: Sequence[Excluded],
     integrations: Integrations | None,
+    *,
+    not_now: str = "",
 ) -> tuple[CoverageRow, ...]:
-    """Give one row per query in planned order, then one per connected kind of signal that was never asked."""
+    """Give one row per query in planned order, then one per connected kind of signal that was never asked.
+
+    `not_now`: why what is now was not asked (`present.why_not_now`).
+    """
     items = {item.name: item for item in evidence}
     refused = {one.effect_key: one.reason for one in excluded}
     rows = [row for query in asked for row in _rows(query, items, refused.get(query.effect_key, ""))]
     sources = () if integrations is None else integrations.sources
-    return (*rows, *(row for source in sources for row in _never_asked(source, asked)))
+    return (*rows, *(row for source in sources for row in _never_asked(source, asked, not_now)))
 
 
 def answered_share(rows: Sequence[CoverageRow]) -> float:
@@ -78,7 +84,7 @@ def _row(query: Asked, status: CoverageStatus, item: EvidenceItem | None = None,
     )
 
 
-def _never_asked(source: ConnectedSource, asked: Sequence[Asked]) -> list[CoverageRow]:
+def _never_asked(source: ConnectedSource, asked: Sequence[Asked], not_now: str) -> list[CoverageRow]:
     here = [query for query in asked if query.source == source.name]
     seen = {query.signal for query in here}
     tools = {query.query.tool for query in here}
@@ -92,7 +98,7 @@ def _never_asked(source: ConnectedSource, asked: Sequence[Asked]) -> list[Covera
             expression="",
             window=None,
             status="never_asked",
-            why=why,
+            why=not_now if not_now and signal in OF_THE_PRESENT else why,
         )
         for signal in source.signals
         if signal not in seen | KNOWLEDGE_SIGNALS

@@ -25,6 +25,7 @@ from inquest.stages.diagnosis_wire import read_proposal
 from inquest.stages.exhibits import Exhibits, held_at_once
 from inquest.stages.gather_evidence.limits import answer_tokens
 from inquest.stages.gather_evidence.spending import guarded_tokens
+from inquest.stages.present import why_not_now
 from inquest.stages.publishable import clean
 from inquest.stages.verdict import Basis, conclude
 
@@ -82,7 +83,13 @@ def bind(kit: DiagnoseKit, acts: Acts) -> Stage:
         contents = await acts.contents(held_at_once(_cited_first(view.evidence, proposed.proposal)))
         basis = Basis(
             exhibits=Exhibits(view.evidence, contents, None if state.facts is None else state.facts.window),
-            coverage=coverage(view.asked, view.evidence, view.excluded, state.integrations),
+            coverage=coverage(
+                view.asked,
+                view.evidence,
+                view.excluded,
+                state.integrations,
+                not_now=why_not_now(state.facts, state.started_at),
+            ),
             ledger=view.ledger,
             facts=state.facts,
             service=None if state.integrations is None else state.integrations.service,

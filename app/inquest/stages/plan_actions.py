@@ -14,9 +14,11 @@ from inquest.errors import InvariantBroken
 from inquest.ports import InvalidQuery
 from inquest.stages.gather_evidence.opening import SeedAsk, seed_asks
 from inquest.stages.hypotheses import opening_hypotheses
+from inquest.stages.present import OF_THE_PRESENT, why_not_now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from inquest.domain.tool import ToolSpec
     from inquest.domain.window import IncidentWindow
@@ -56,14 +58,30 @@ def bind(kit: PlanKit, acts: Acts) -> Stage:  # noqa: ARG001  # every stage is b
             max_connector_effects=state.limits.max_connector_effects,
             deadline_at=state.deadline_at,
         )
-        return Planned(plan=plan_of(state.facts, state.integrations, kit.connectors, budget))
+        return Planned(plan=plan_of(state.facts, state.integrations, kit.connectors, budget, began_at=state.started_at))
 
     return plan_actions
 
 
-def plan_of(facts: Facts, integrations: Integrations, connectors: Sequence[Connector], budget: PlanBudget) -> Plan:
-    """Plan from the facts: the tools that promise most, hypotheses to open with, and what is asked first."""
-    tools = {tool.spec.name: tool for connector in connectors for tool in connector.tools}
+def plan_of(
+    facts: Facts,
+    integrations: Integrations,
+    connectors: Sequence[Connector],
+    budget: PlanBudget,
+    *,
+    began_at: datetime | None = None,
+) -> Plan:
+    """Plan from the facts: the tools that promise most, hypotheses to open with, and what is asked first.
+
+    `began_at`: when the investigation did. Of an incident that was over by then, what is now is not asked.
+    """
+    over = began_at is not None and bool(why_not_now(facts, began_at))
+    tools = {
+        tool.spec.name: tool
+        for connector in connectors
+        for tool in connector.tools
+        if not (over and tool.spec.signal in OF_THE_PRESENT)
+    }
     ranked = rank_tools([tool.spec for tool in tools.values()], facts, integrations)
     seeds = [
         (query, ask.why)

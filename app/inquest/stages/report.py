@@ -11,12 +11,13 @@ from typing import Literal
 from inquest.domain.budget import Limits, Spend
 from inquest.domain.delivery import RevisionKind
 from inquest.domain.episode import Episode
-from inquest.domain.evidence import Asked, EvidenceItem, Excluded
+from inquest.domain.evidence import Asked, CoverageRow, EvidenceItem, Excluded
 from inquest.domain.hypothesis import Ledger
 from inquest.domain.investigation import Investigation
 from inquest.domain.report import EarlierEpisode, EvidenceLink, Report, Signature
 from inquest.domain.value import Instant, Value
 from inquest.stages.coverage import coverage
+from inquest.stages.present import why_not_now
 
 UNREVISED = 0
 """The revision number of a report that is not (yet) a revision of any destination."""
@@ -90,7 +91,7 @@ def build_report(inputs: ReportInputs, now: EpisodeNow, *, revision: int, kind: 
         ledger=inputs.ledger,
         evidence=inputs.evidence,
         excluded=inputs.excluded,
-        coverage=() if state is None else coverage(inputs.asked, inputs.evidence, inputs.excluded, state.integrations),
+        coverage=() if state is None else _coverage(inputs, state),
         links=tuple(link for link in inputs.links if link.url),
         earlier=now.earlier,
         spend=inputs.spend,
@@ -103,6 +104,11 @@ def build_report(inputs: ReportInputs, now: EpisodeNow, *, revision: int, kind: 
         terminal_digest=inputs.terminal_digest,
         signature=inputs.signature,
     )
+
+
+def _coverage(inputs: ReportInputs, state: Investigation) -> tuple[CoverageRow, ...]:
+    not_now = why_not_now(state.facts, state.started_at)
+    return coverage(inputs.asked, inputs.evidence, inputs.excluded, state.integrations, not_now=not_now)
 
 
 def _models(state: Investigation | None) -> str:

@@ -98,7 +98,7 @@ class Foresight:
             max_connector_effects=limits.max_connector_effects,
             deadline_at=now + timedelta(seconds=limits.wall_clock_s),
         )
-        return plan_of(facts, integrations, self.workspace.connectors, budget)
+        return plan_of(facts, integrations, self.workspace.connectors, budget, began_at=now)
 
     def _calls(self, seeds: Sequence[SeedCall]) -> tuple[ForeseenCall, ...]:
         contexts = {name: bound.context for name, bound in bound_tools(self.workspace.connectors).items()}

@@ -39,6 +39,7 @@ from inquest.stages.gather_evidence.state import LoopState
 from inquest.stages.gather_evidence.stopping import concluding_reserve, spending_ceiling, withdrawal
 from inquest.stages.gather_evidence.view import ParsedContents, has_decisive, held_digests
 from inquest.stages.kit import Stage
+from inquest.stages.present import fit_to_ask
 
 CEILINGS: dict[str, StopReason] = {
     "deadline_at": "deadline",
@@ -140,7 +141,7 @@ class _Loop:
         state, facts = self._state, self._state.investigation.facts
         about = "" if facts is None else f"{facts.alert_name} {facts.error_message} {facts.service} {facts.expression}"
         offered = select(
-            self._kit.frame.tools,
+            fit_to_ask(self._kit.frame.tools, state.investigation),
             INTERNAL_TOOLS,
             planned=[tool.name for tool in state.plan.tools],
             about=about,
@@ -159,7 +160,8 @@ class _Loop:
 
     async def _run_batch(self, step: RunBatch) -> None:
         """Answer the batch and join it, in planned order, whatever order the answers came in."""
-        answers = await answer_batch(step, self._state, self._acts, self._kit.frame.tools)
+        tools = fit_to_ask(self._kit.frame.tools, self._state.investigation)
+        answers = await answer_batch(step, self._state, self._acts, tools)
         events: list[EventBody] = [BatchJoined(batch=step.batch, results=answers.joined)]
         if answers.found:
             events.extend(LoopSteered(steering=selection) for selection in self._swapped(answers.found))

@@ -14,6 +14,7 @@ from inquest.stages.cost import Cost, Price, most_of, short_of
 from inquest.stages.gather_evidence.internal_tools import unjudged
 from inquest.stages.gather_evidence.limits import answer_tokens
 from inquest.stages.gather_evidence.state import LoopState
+from inquest.stages.present import OF_THE_PRESENT, why_not_now
 
 RESERVED_TURNS = 3
 """Model turns that concluding may take: the last one of the loop, diagnose and its repair."""
@@ -123,10 +124,12 @@ def nudges_used_up(state: LoopState) -> bool:
 
 
 def signals_asked(state: LoopState) -> tuple[tuple[Signal, ...], tuple[Signal, ...]]:
-    """Give the kinds of signal that were asked (a failed call counts), and the connected ones that were not."""
+    """Give the kinds of signal that were asked (a failed call counts), and those that could be and were not."""
     integrations = state.investigation.integrations
     sources = () if integrations is None else integrations.sources
     connected = {signal for source in sources for signal in source.signals}
+    if why_not_now(state.investigation.facts, state.investigation.started_at):
+        connected -= OF_THE_PRESENT
     asked = {one.signal for one in state.asked}
     return (
         tuple(signal for signal in LOOKED_AT if signal in asked),
