@@ -363,3 +363,14 @@ def test_a_cancelled_report_says_why_and_is_not_called_unfinished(note: str, sai
 
     assert said in text
     assert "has not ended" not in text
+
+
+def test_a_report_that_is_written_for_whoever_asks_calls_itself_no_revision() -> None:
+    shelf = incident_shelf()
+    report = whole_report(shelf)
+
+    delivered, asked_for = (forms(report.but(revision=number), shelf)["report.md"].decode() for number in (2, 0))
+
+    assert "in workspace `main`, revision 2 (report)" in delivered
+    assert "in workspace `main`, no delivered revision: written when it was asked for (report)" in asked_for
+    assert "revision 0" not in asked_for

@@ -23,7 +23,7 @@ def footer_lines(report: Report) -> tuple[Line, ...]:
             Code(report.investigation_id),
             Plain(" in workspace "),
             code(report.workspace),
-            Plain(f", revision {report.revision} ({report.kind})"),
+            Plain(f", {_revision(report)} ({report.kind})"),
         ),
         (Plain(_times(report)),),
         (
@@ -48,6 +48,11 @@ def footer_lines(report: Report) -> tuple[Line, ...]:
     )
     lines.append(_signed(report))
     return tuple(lines)
+
+
+def _revision(report: Report) -> str:
+    """Name the revision; one that is written for whoever asks, from what is recorded, has no number of its own."""
+    return f"revision {report.revision}" if report.revision else "no delivered revision: written when it was asked for"
 
 
 def _times(report: Report) -> str:

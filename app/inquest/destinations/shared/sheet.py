@@ -17,7 +17,7 @@ from inquest.destinations.shared.outline import page_of
 from inquest.domain.report import Report
 from inquest.domain.value import Digest, Json, Value
 
-FORMS_VERSION = 2
+FORMS_VERSION = 3
 """Moves with every change to how a form is written: only the same version can be written anew and compared."""
 RULES_VERSION = 3
 """Moves with every change to how claims, verdicts and scores are checked."""
