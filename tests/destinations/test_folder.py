@@ -180,7 +180,6 @@ async def test_a_link_in_the_place_of_an_investigation_is_not_followed(tmp_path:
     failed = await send(made(root))
 
     assert isinstance(failed, DeliveryFailed)
-    assert not failed.retry
     assert list(elsewhere.iterdir()) == []
 
 
@@ -213,6 +212,22 @@ async def test_a_root_that_is_a_file_is_said_without_its_path(tmp_path: Path) ->
     failed = await send(made(tmp_path / "root"))
     assert isinstance(failed, DeliveryFailed)
     assert str(tmp_path) not in failed.reason
+
+
+@pytest.mark.parametrize("name", ["root", "root/inv-1", "root/inv-1/r2"])
+async def test_what_stands_in_the_place_of_a_folder_is_waited_for_until_it_is_taken_away(
+    tmp_path: Path, name: str
+) -> None:
+    destination, there = made(tmp_path / "root"), tmp_path / name
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.write_text("somebody's notes")
+
+    failed = await send(destination)
+    there.unlink()
+
+    assert isinstance(failed, DeliveryFailed)
+    assert failed.retry
+    assert await send(destination) == Sent(reference="inv-1/r2")
 
 
 @pytest.mark.parametrize("code", ["EACCES", "EPERM", "EROFS", "ENOSPC"])

@@ -50,9 +50,16 @@ _MAY_PASS = frozenset(
         errno.EPERM,
         errno.EINTR,
         errno.ENOMEM,
+        errno.EBUSY,
+        errno.ETIMEDOUT,
+        errno.EEXIST,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ENOTEMPTY,
     }
 )
-"""Errors that pass, by themselves or once somebody has mounted the volume or given us the right to write."""
+"""Errors that pass, by themselves or once somebody has mounted the volume, given us the right to write, or taken away what
+stands where a folder of ours belongs: a file, or a link, which is never followed."""
 
 
 class FolderConfig(Value):
