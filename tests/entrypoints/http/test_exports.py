@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from inquest.bootstrap.exporting import Exporting
 from inquest.bundles.verification import verify_bundle
+from inquest.bundles.writing import Plan
 from inquest.entrypoints.cli.comparing import compare
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.exporting import export
@@ -99,6 +103,42 @@ async def test_one_too_many_is_refused_and_a_place_comes_free_when_its_reader_go
         return (await service.get(f"{LIST}/{found}/bundle")).status_code == 200
 
     await until(answered)
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def away() -> None:
+    msg = "the database is away"
+    raise StoreUnavailable(msg)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "told"), [(forever, {"after_s": 0.2}), (away, {"error": "StoreUnavailable"})], ids=["slow", "away"]
+)
+async def test_what_cannot_be_sent_to_its_end_is_cut_off_and_logged_in_a_line(
+    service: Service, rows: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    meanwhile: Callable[[], Awaitable[None]], told: dict[str, object],
+) -> None:  # fmt: skip
+    found = await run_one(rows, tmp_path)
+    whole = (await service.get(f"{LIST}/{found}/bundle")).content
+
+    async def half(self: Exporting, workspace: str, planned: Plan) -> AsyncIterator[bytes]:
+        yield whole[:512]
+        await meanwhile()
+
+    monkeypatch.setattr(module, "MAX_EXPORT_S", 0.2)
+    monkeypatch.setattr(module, "MAX_AT_ONCE", 1)
+    with capture_logs() as logs, monkeypatch.context() as broken:
+        broken.setattr(Exporting, "pieces", half)
+        with pytest.raises(httpx2.RemoteProtocolError):
+            await service.get(f"{LIST}/{found}/bundle")
+
+    (line,) = (one for one in logs if one["event"] == "export_cut_off")
+    assert line == {"event": "export_cut_off", "log_level": "warning", "investigation": found, **told}
+    assert [one for one in caplog.records if one.exc_info] == []
+    assert (await service.get(f"{LIST}/{found}/bundle")).content == whole
 
 
 # ---- the command

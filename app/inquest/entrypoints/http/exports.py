@@ -12,6 +12,8 @@ from typing_extensions import override
 from inquest.bundles.writing import Plan
 from inquest.entrypoints.http import examples, problems
 from inquest.entrypoints.http.readers import ID, Reader, named_by
+from inquest.errors import NotFound, StoreUnavailable
+from inquest.telemetry import log
 
 MEDIA_TYPE = "application/x-tar"
 MAX_AT_ONCE = 2
@@ -80,12 +82,16 @@ class BundleAnswer(Response):
             "X-Content-Type-Options": "nosniff",
         }
         super().__init__(headers=headers)
+        self._name = name
         self._pieces = pieces
         self._exports = exports
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the bytes, unless too many others are under way."""
+        """Send the bytes, unless too many others are under way.
+
+        What cannot be sent to its end is cut off: the connection closes behind fewer bytes than were promised.
+        """
         if self._exports.are_full:
             await too_many()(scope, receive, send)
             return
@@ -93,10 +99,13 @@ class BundleAnswer(Response):
         leaving = asyncio.ensure_future(_left(receive))
         sending = asyncio.ensure_future(self._send(send))
         try:
-            async with asyncio.timeout(MAX_EXPORT_S):
-                await asyncio.wait({leaving, sending}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({leaving, sending}, timeout=MAX_EXPORT_S, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
                 sending.result()
+            elif not leaving.done():
+                log().warning("export_cut_off", investigation=self._name, after_s=MAX_EXPORT_S)
+        except (NotFound, StoreUnavailable) as error:  # deleted meanwhile, or the database went away
+            log().warning("export_cut_off", investigation=self._name, error=type(error).__name__)
         finally:
             self._exports.under_way -= 1
             leaving.cancel()
