@@ -17,6 +17,7 @@ from tests.loopback import free_port
 from tests.waiting import until
 
 END_S = 60.0
+BACKGROUND = ("/bin/sh", "-c", """trap "" INT; exec "$@" """, "sh")
 
 
 class Beside:
@@ -80,16 +81,17 @@ class Machine:
         self.environment.update({f"INQUEST_{name}": value for name, value in variables.items()})
 
     @contextlib.contextmanager
-    def start(self, *arguments: str) -> Iterator[Beside]:
+    def start(self, *arguments: str, in_background: bool = False) -> Iterator[Beside]:
         """Run a command beside the test; at the end of the `with` it is stopped if it still runs.
 
-        By SIGTERM first: one that is killed leaves its embedded Postgres to whoever starts next.
+        By SIGTERM first: one that is killed leaves its embedded Postgres to whoever starts next. `in_background`: as a
+        script's `&` does, with Ctrl-C ignored.
         """
         self._started += 1
         out, err = (self.folder / f"{arguments[0]}-{self._started}.{name}" for name in ("out", "err"))
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "inquest", *arguments], env=self.environment, cwd=self.folder,
+                [*(BACKGROUND if in_background else ()), sys.executable, "-m", "inquest", *arguments], env=self.environment, cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True,
             )  # fmt: skip
         try:

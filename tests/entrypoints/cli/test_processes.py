@@ -105,6 +105,7 @@ async def test_up_starts_again_whatever_was_killed_and_stops_all_of_it(machine: 
     with machine.start("up") as up:
         await machine.ready()
         await up.logs("worker_started")
+        assert up.words == ["starting"]
         for part in ("inquest serve", "inquest work", "postgres -D"):
             killed = machine.the(part)
             os.kill(killed, signal.SIGKILL)
@@ -201,12 +202,23 @@ async def test_a_scraper_of_a_worker_finds_its_investigation_counted(
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGTERM, Exit.TERMINATED), (signal.SIGINT, Exit.INTERRUPTED)],
-    ids=["SIGTERM", "Ctrl-C"],
+    ("number", "code", "in_background"),
+    [
+        (signal.SIGTERM, Exit.TERMINATED, False),
+        (signal.SIGINT, Exit.INTERRUPTED, False),
+        (signal.SIGTERM, Exit.TERMINATED, True),
+    ],
+    ids=["SIGTERM", "Ctrl-C", "SIGTERM in a script's background"],
 )
 async def test_an_investigation_that_is_interrupted_is_kept_and_a_worker_goes_on(
-    machine: Machine, database: NewDatabase, source: Loopback, gate: Gate, number: signal.Signals, code: Exit
+    machine: Machine,
+    database: NewDatabase,
+    source: Loopback,
+    gate: Gate,
+    *,
+    number: signal.Signals,
+    code: Exit,
+    in_background: bool,
 ) -> None:
     made = database()
     write_configuration(machine.folder, source.url)
@@ -215,7 +227,7 @@ async def test_an_investigation_that_is_interrupted_is_kept_and_a_worker_goes_on
         b'{"version": "4", "alerts": [{"status": "firing", "labels": {"alertname": "A", "severity": "critical"},'
         b' "annotations": {}, "startsAt": "2026-03-01T10:00:00Z", "endsAt": "0001-01-01T00:00:00Z"}]}'
     )
-    with machine.start("investigate", "alert.json", "--follow") as command:
+    with machine.start("investigate", "alert.json", "--follow", in_background=in_background) as command:
         await gate.held.wait()
         assert await command.stops(number) == code
 

@@ -54,6 +54,7 @@ def demo(
 @app.command()
 def up(*, config: Config = None) -> int:
     """Run the service and a worker, and keep both alive. Brings the database to this release first."""
+    say_now("starting", "the database, then the service and a worker")
     from inquest.entrypoints.cli.processes import up as do
 
     return do(_settings(), config)

@@ -63,22 +63,27 @@ def _ours(error: InquestError) -> int:
 def _stoppable() -> Iterator[Callable[[], Exit]]:
     """Let SIGTERM and SIGHUP do inside the `with` what Ctrl-C does: what was opened is closed on the way out.
 
-    Gives what tells the exit code of being stopped. A signal that is ignored (nohup) stays ignored.
+    Gives what tells the exit code of being stopped. A signal that is ignored (nohup) stays ignored. In a script's
+    background job Ctrl-C is ignored, and SIGTERM is not: there Ctrl-C is blocked until SIGTERM comes, for an event loop
+    ends its tasks in order only where it finds Python's own handler of it.
     """
     received = [signal.SIGINT]
     interrupt = signal.getsignal(signal.SIGINT)
 
     def as_ctrl_c(number: int, _frame: object) -> None:
         received.append(signal.Signals(number))
-        if interrupt is signal.SIG_IGN:  # a script's background job: Ctrl-C is not for it, SIGTERM is
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def stopped_by() -> Exit:
         return Exit.INTERRUPTED if received[-1] is signal.SIGINT else Exit.TERMINATED
 
     numbers = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
     taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    in_background = bool(taken) and interrupt is signal.SIG_IGN
+    if in_background:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in taken:
         signal.signal(number, as_ctrl_c)
     try:
@@ -86,8 +91,9 @@ def _stoppable() -> Iterator[Callable[[], Exit]]:
     finally:
         for number in taken:
             signal.signal(number, signal.SIG_DFL)
-        if taken and interrupt is signal.SIG_IGN:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if in_background:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # and what is pending of it is forgotten
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _wrong_usage(wrong: typer.TyperException) -> int:
