@@ -5,6 +5,8 @@
 alter table delivery_target
   add column retry_at timestamptz, -- nothing is tried before: set after a failed try, whichever revision is next
   add column again_at timestamptz; -- the newest revision is sent once more: an edit of a lost owner may land late
+alter table delivery
+  add column reference text; -- what this revision left there: a message is edited, a folder is another each time
 create unique index delivery_reserved on delivery (target_id) where state = 'reserved';
 create index delivery_target_again on delivery_target (again_at) where again_at is not null;
 
@@ -148,7 +150,8 @@ declare
     when 'unsaid' then 'superseded' end;
 begin
   update delivery d
-  set state = ended, outcome = p_reason, sent_at = case when ended = 'sent' then clock_timestamp() else d.sent_at end,
+  set state = ended, outcome = p_reason, reference = coalesce(p_reference, d.reference),
+      sent_at = case when ended = 'sent' then clock_timestamp() else d.sent_at end,
       -- One that failed before it was reserved was a try, too.
       attempts = d.attempts + (d.state = 'planned' or p_looked and p_ending = 'uncertain')::int
   where d.target_id = p_target and d.revision = p_revision and d.state in ('planned', 'reserved');

@@ -28,6 +28,9 @@ declare
 begin
   select * into a from investigation i
   where i.investigation_id = p_investigation and i.workspace = p_workspace for update;
+  if a.status = 'deleting' and a.purged_at is null then
+    return what_stays(p_investigation); -- asked again: whoever asked may have had no answer, and the purge may have failed
+  end if;
   perform check_is_there(a, p_investigation);
   if a.status not in ('succeeded', 'failed', 'cancelled') then
     raise exception 'it is %: cancel it first', a.status using errcode = 'IQS01';
@@ -46,10 +49,22 @@ begin
   update delivery_target t set generation = t.generation + 1, owner_id = null, again_at = null
   where t.investigation_id = p_investigation;
   perform fence_moved(p_investigation);
-  return coalesce((
-    select jsonb_agg(jsonb_build_object('destination', t.destination, 'reference', t.reference) order by t.destination)
-    from delivery_target t where t.investigation_id = p_investigation and t.reference is not null), '[]');
+  return what_stays(p_investigation);
 end $$;
+
+-- Everything that was sent of an investigation: a message once, however often it was edited, of a folder each revision.
+create function what_stays(p_investigation text) returns jsonb
+language sql stable set search_path = inquest, pg_temp as $$
+  select coalesce(
+    jsonb_agg(jsonb_build_object('destination', s.destination, 'reference', s.reference)
+      order by s.destination, s.revision), '[]')
+  from (
+    select t.destination, d.reference, min(d.revision) as revision
+    from delivery_target t join delivery d on d.target_id = t.target_id
+    where t.investigation_id = p_investigation and d.reference is not null
+    group by t.destination, d.reference
+  ) s
+$$;
 
 -- Takes everything under a tombstone away, and gives whether it is gone: not while a send may still be under way.
 -- What others share stays until they are deleted, too: contents, the posts that it came with, the alerts of its

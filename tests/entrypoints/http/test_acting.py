@@ -145,7 +145,7 @@ async def test_a_deleted_one_is_gone_for_every_route_and_from_the_list(
 
 async def test_what_was_delivered_is_named_with_the_way_out(service: Service, rows: Door, tmp_path: Path) -> None:
     found = await run_one(rows, tmp_path)
-    rows.rows("update delivery_target set reference = '/reports/x'")
+    rows.rows("update delivery set reference = '/reports/x'")
 
     answer = await act(service, "DELETE", found)
 
