@@ -148,3 +148,18 @@ async def test_an_answer_that_never_comes_is_the_stores_absence_and_the_database
         await store.database.value("select pg_sleep(30)", {})
     monkeypatch.undo()
     assert await store.database.value("select 1", {}) == 1
+
+
+async def test_a_transaction_that_is_not_answered_is_the_stores_absence_and_is_rolled_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def waits() -> None:
+        async with store.database.transaction() as tx:
+            await tx.execute(text("insert into halt (workspace) values ('acme')"))
+            await tx.execute(text("select pg_sleep(30)"))
+
+    monkeypatch.setattr(module, "ANSWER_S", 0.2)
+    with pytest.raises(StoreUnavailable, match="no answer"):
+        await waits()
+    monkeypatch.undo()
+    assert store.look("select workspace from halt") == []

@@ -9,6 +9,7 @@ from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool
 from psycopg_pool.pool_async import AddConnection, ShrinkPool
 
+from inquest.store import queue as module
 from inquest.store.database import KEEPALIVES
 from inquest.store.queue import ListeningConnector, PersistentPool, ProcrastinateEngine
 from tests.store.builders import Store
@@ -207,3 +208,19 @@ async def test_the_engine_gives_up_a_host_that_went_away_as_soon_as_the_store_do
             asked = connection.info.get_parameters()
 
     assert {name: int(asked[name]) for name in KEEPALIVES} == KEEPALIVES
+
+
+async def test_a_statement_of_the_engine_that_is_not_answered_breaks_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = engine(store)._app("investigations", Rings().on_ring)
+    async with app.open_async():
+        connector = app.connector
+        monkeypatch.setattr(module, "ANSWER_TIMEOUT_S", 0.2)
+        for ask in (
+            connector.execute_query_async, connector.execute_query_one_async, connector.execute_query_all_async
+        ):  # fmt: skip
+            with pytest.raises(ConnectorException):
+                await ask("select pg_sleep(30)")
+        monkeypatch.undo()
+        assert await connector.execute_query_one_async("select 1 as one") == {"one": 1}

@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from inquest.errors import InvariantBroken, StoreUnavailable
+from inquest.store.pulse import Pulse
 from inquest.store.refusals import translated
 from inquest.store.url import driver_url
 
@@ -64,6 +65,7 @@ class Database:
         )
         self._transactional = self._engine.execution_options(isolation_level="READ COMMITTED")
         self._turn = asyncio.Semaphore(pool_size)
+        self._pulse = Pulse(url)
 
     @property
     def url(self) -> str:
@@ -99,15 +101,21 @@ class Database:
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """Give a connection in one READ COMMITTED transaction: committed at the end, rolled back on an error.
 
-        For several statements that stand or fall together, never around anything that waits for the outside.
+        For several statements that stand or fall together, never around anything that waits for the outside: all of
+        them have ANSWER_S. Raises as `rows`.
         """
-        async with self._my_turn():
+        async with self._my_turn(), _answered_in_time():
             with translated():
                 async with self._transactional.begin() as connection:
                     yield connection
 
+    async def answers(self) -> None:
+        """Return when the database answers a question of no weight, past the pool. Raises StoreUnavailable, soon."""
+        await self._pulse.felt()
+
     async def aclose(self) -> None:
         """Close every connection. The database can be used again after it; it connects anew."""
+        await self._pulse.aclose()
         await self._engine.dispose()
 
     @asynccontextmanager

@@ -7,8 +7,9 @@ never used; its attempts are not ours; a job that is lost or doubled changes not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
 
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
@@ -37,6 +38,9 @@ POOL_TIMEOUT_S = 30.0
 RECONNECT_S = 1.0
 """The longest wait between two attempts to connect."""
 CONNECT_TIMEOUT_S = 5
+ANSWER_TIMEOUT_S = 40.0
+"""For one statement, with the wait for its connection, which ends sooner. A Postgres that hangs on a host that lives, or
+a proxy that says nothing more, would be waited for without an end."""
 HAND_BACK_S = 1.0
 """How long an engine that ends, asked or broken, waits for the calls that run. They are bells: whoever does the work
 keeps it, and a broken engine that waited longer would keep the next one from hearing anything."""
@@ -56,7 +60,31 @@ class PersistentPool(AsyncConnectionPool[Any]):
 
 
 class ListeningConnector(PsycopgConnector):
-    """A connector whose LISTEN survives: without this, a restart of Postgres leaves the worker deaf or ends it."""
+    """A connector whose LISTEN survives, and whose statements end.
+
+    Without the first, a restart of Postgres leaves the worker deaf or ends it; without the second, a connection that
+    nothing more comes through keeps it from polling for as long as it stands.
+    """
+
+    @override
+    async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
+        """Run a statement. Raises ConnectorException, after ANSWER_TIMEOUT_S too, as all of these do."""
+        async with _answered_in_time():
+            await super().execute_query_async(query, **arguments)
+
+    @override
+    async def execute_query_one_async(self, query: LiteralString, **arguments: Any) -> dict[str, Any]:
+        """Give the one row of a statement."""
+        async with _answered_in_time():
+            row: dict[str, Any] = await super().execute_query_one_async(query, **arguments)
+        return row
+
+    @override
+    async def execute_query_all_async(self, query: LiteralString, **arguments: Any) -> list[dict[str, Any]]:
+        """Give all rows of a statement."""
+        async with _answered_in_time():
+            rows: list[dict[str, Any]] = await super().execute_query_all_async(query, **arguments)
+        return rows
 
     @override
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
@@ -68,6 +96,15 @@ class ListeningConnector(PsycopgConnector):
             except ConnectorException:
                 lost.happened()
             await asyncio.sleep(RELISTEN_S)
+
+
+@asynccontextmanager
+async def _answered_in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            yield
+    except TimeoutError as error:
+        raise ConnectorException from error
 
 
 class ProcrastinateEngine:

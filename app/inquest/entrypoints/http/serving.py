@@ -19,6 +19,7 @@ from inquest.entrypoints.http.readers import Reader
 from inquest.entrypoints.http.standing import Probe, StandingMetrics
 from inquest.entrypoints.http.streams import Streams
 from inquest.runtime.clock import RandomIds
+from inquest.runtime.presence import Presence
 from inquest.settings import Settings, operator_token
 from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
@@ -47,6 +48,7 @@ def build_app(process: Process) -> FastAPI:
                 metrics=process.metrics,
                 ceilings={name: one.ceilings for name, one in process.workspaces.items()},
                 redactors={name: one.redactor for name, one in process.workspaces.items()},
+                presence=Presence(database.answers),
             ),
             readers={
                 name: Reader(
