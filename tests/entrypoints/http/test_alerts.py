@@ -308,7 +308,7 @@ async def test_a_sender_that_waits_for_100_continue_is_told_to_go_on(rows: Door)
 
 async def test_large_and_compressed_bodies_are_parsed_beside_the_event_loop(rows: Door) -> None:
     source = Watched()
-    async with served(rows, sources={"alertmanager": source}, limits=small(large_body_bytes=5_000)) as service:
+    async with served(rows, sources={"alertmanager": source}, limits=small(small_body_bytes=5_000)) as service:
         await service.post(FIRING)
         await service.post(GROUP)
         await service.post(gzip.compress(FIRING), ("Content-Encoding", "gzip"))
@@ -319,7 +319,7 @@ async def test_large_and_compressed_bodies_are_parsed_beside_the_event_loop(rows
 
 async def test_bl_075_large_bodies_wait_for_a_slot_and_others_do_not(rows: Door) -> None:
     gate = Gate(rows.intake)
-    limits = small(large_at_once=2, large_body_bytes=5_000, large_wait_s=0.1)
+    limits = small(large_at_once=2, small_body_bytes=5_000, large_body_bytes=5_000, large_wait_s=0.1)
     async with served(rows, gate, limits=limits) as service:
         large = [asyncio.create_task(service.post(GROUP)) for _ in range(2)]
         await until(lambda: gate.waiting == 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from inquest.errors import InquestError, NotFound, StoreUnavailable
 from inquest.ports import Ids, Intake
 from inquest.runtime.intake import accept
 from inquest.runtime.masking import FORMATS_ONLY
+from inquest.runtime.presence import Presence
 from inquest.sources.shared.source import Headers, Source
 from inquest.telemetry import Metrics, log
 from inquest.wire.redaction import Redactor
@@ -45,8 +46,10 @@ class DoorLimits(Value):
     max_body_bytes: int = bodies.MAX_BODY_BYTES
     read_timeout_s: float = 10.0
     """For a whole body: Alertmanager itself gives up after 10 s."""
+    small_body_bytes: int = 32_768
+    """A body over this is parsed in a thread: the worst one of 256 KiB is 50 ms of work (ADR 0024)."""
     large_body_bytes: int = 262_144
-    """A body over this, or a compressed one, is inflated and parsed in a thread."""
+    """A body over this, or a compressed one, waits for a slot to be inflated and parsed in."""
     large_at_once: int = 2
     """Such bodies held in memory at once: each may be 16 MiB, and as much again when parsed."""
     large_wait_s: float = 5.0
@@ -64,6 +67,8 @@ class Door:
     ceilings: Mapping[str, DailyCeilings] = field(default_factory=dict)
     redactors: Mapping[str, Redactor] = field(default_factory=dict)
     limits: DoorLimits = field(default_factory=DoorLimits)
+    presence: Presence | None = None
+    """Of the store behind `intake`."""
 
 
 class _Taken(Response):
@@ -182,13 +187,14 @@ class _Taking:
     ) -> Response:
         """Inflate, parse and commit. What is large stays in one of few slots until it is committed."""
         encoding = bodies.content_encoding(headers.get("content-encoding", ()))
-        if not encoding and len(raw) <= self._limits.large_body_bytes:
+        if not encoding and len(raw) <= self._limits.small_body_bytes:
             return await self._commit(self._arrival(config, source.parse(raw), raw, remote))
-        async with self._large_slot():
-            arrival = await asyncio.to_thread(self._read_large, config, source, raw, encoding, remote)
+        is_large = bool(encoding) or len(raw) > self._limits.large_body_bytes
+        async with self._large_slot() if is_large else nullcontext():
+            arrival = await asyncio.to_thread(self._read_beside, config, source, raw, encoding, remote)
             return await self._commit(arrival)
 
-    def _read_large(self, config: IntakeConfig, source: Source, raw: bytes, encoding: str, remote: str) -> Arrival:
+    def _read_beside(self, config: IntakeConfig, source: Source, raw: bytes, encoding: str, remote: str) -> Arrival:
         body = bodies.inflate(raw, encoding, self._limits.max_body_bytes) if encoding else raw
         return self._arrival(config, source.parse(body), body, remote)
 
@@ -205,7 +211,13 @@ class _Taking:
     async def _commit(self, arrival: Arrival) -> Response:
         with self._door.metrics.accept_seconds.time():
             redactor = self._door.redactors.get(arrival.intake.workspace, FORMATS_ONLY)
-            accepted = await accept(arrival, intake=self._door.intake, ids=self._door.ids, redactor=redactor)
+            accepted = await accept(
+                arrival,
+                intake=self._door.intake,
+                ids=self._door.ids,
+                redactor=redactor,
+                presence=self._door.presence,
+            )
         reached(CrashPoint.C04)
         self._note(arrival, accepted)
         return _Taken(accepted.model_dump_json(exclude={"outcomes"}), status_code=202, media_type="application/json")
