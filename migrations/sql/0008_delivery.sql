@@ -11,13 +11,15 @@ create unique index delivery_reserved on delivery (target_id) where state = 'res
 create index delivery_target_again on delivery_target (again_at) where again_at is not null;
 
 -- Whether there is something to do for a sender now. A reserved revision goes first, once its deadline has
--- passed; a first send whose outcome nobody can know blocks the target until a human has looked.
+-- passed; a first send whose outcome nobody can know blocks the target until a human has looked. Nothing is due while
+-- its workspace is halted.
 create function is_due(t delivery_target) returns boolean
 language plpgsql stable set search_path = inquest, pg_temp as $$
 begin
   return coalesce(t.lease_expires_at <= clock_timestamp(), true)
     and coalesce(t.retry_at <= clock_timestamp(), true)
     and not waits_for_thread(t)
+    and not exists (select from halt h where h.workspace in (t.workspace, ''))
     and case
       when exists (select from delivery d where d.target_id = t.target_id and d.state = 'reserved')
       then exists (select from delivery d where d.target_id = t.target_id and d.state = 'reserved'
@@ -124,6 +126,7 @@ begin
   perform store_contents(x.workspace, x.investigation_id, array[p_digest], array[p_rendered])
   from delivery_target x where x.target_id = p_target;
   t := check_target(p_target, p_owner, p_generation);
+  perform check_not_halted(t.workspace);
   update delivery d
   set state = 'reserved', owner_id = p_owner, generation = p_generation, fingerprint = p_digest,
       attempts = d.attempts + 1, send_deadline = ends

@@ -31,6 +31,7 @@ FILES = (
     "0015_rerun.sql",
     "0016_delete.sql",
     "0017_noise.sql",
+    "0021_halt.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

@@ -13,6 +13,7 @@ from inquest.entrypoints.http.app import HttpParts, create_app
 from inquest.entrypoints.http.health import Health
 from inquest.entrypoints.http.streams import Streams
 from inquest.runtime.clock import RandomIds
+from inquest.store.halts import Halt
 from inquest.telemetry import create_metrics
 from tests.docs.pages import code, table
 
@@ -28,6 +29,15 @@ class Nobody:
     async def versions(self, ids: Collection[str]) -> Mapping[str, tuple[int, Status]]:
         raise NotImplementedError
 
+    async def halt(self, workspace: str, *, actor: str) -> bool:
+        raise NotImplementedError
+
+    async def resume(self, workspace: str) -> bool:
+        raise NotImplementedError
+
+    async def standing(self) -> Collection[Halt]:
+        raise NotImplementedError
+
     async def missing(self) -> str | None:
         raise NotImplementedError
 
@@ -41,6 +51,7 @@ APP = create_app(
         door=Door(intakes={}, sources={}, intake=NOBODY, ids=RandomIds(), metrics=create_metrics()),
         readers={},
         streams=Streams(NOBODY.versions),
+        halts=NOBODY,
         health=Health(missing=NOBODY.missing, exposition=NOBODY.exposition),
         token=None,
         release="inquest/0",

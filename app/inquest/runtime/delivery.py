@@ -29,7 +29,7 @@ from inquest.domain.delivery import (
     after_refusal,
 )
 from inquest.domain.report import Report
-from inquest.errors import FenceLost, Gone, NotFound, StoreUnavailable
+from inquest.errors import FenceLost, Gone, Halted, NotFound, StoreUnavailable
 from inquest.ports import Deliveries, Destination, Ids
 from inquest.telemetry import Metrics, bound, log, report_error
 
@@ -137,6 +137,10 @@ class DeliveryRunner:
             except (FenceLost, NotFound):  # another sender took it, or it was deleted
                 log().info("delivery_fence_lost")
                 return False
+            except Halted:  # between the claim and the reservation: nothing was sent
+                log().info("delivery_halted")
+                await self._release(claimed)
+                return False
             except asyncio.CancelledError:
                 await self._release(claimed)
                 raise
@@ -166,7 +170,7 @@ class DeliveryRunner:
         """Count what making a report, or storing it, raises as a try that surely did not arrive; it passes."""
         try:
             yield
-        except (StoreUnavailable, FenceLost, Gone):
+        except (StoreUnavailable, FenceLost, Gone, Halted):
             raise
         except Exception as error:
             report_error(error, tags={"investigation": claimed.investigation_id, "stage": "deliver"})

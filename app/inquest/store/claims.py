@@ -16,13 +16,12 @@ from inquest.domain.investigation import Identity
 from inquest.errors import StoreUnavailable
 from inquest.ports import Renewal
 from inquest.store.database import Database
+from inquest.store.halts import EVERYTHING, PostgresHalts
 from inquest.store.lease import EVENT_VERSIONS, FREE_STALLS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits
 from inquest.store.rules import check_text
 
 MAX_WORKSPACES_TRIED = 64
 """One claim looks so often for a workspace; the next bell looks again."""
-EVERYTHING = ""
-"""The name under which all workspaces are halted."""
 
 _CLAIM = "select * from inquest.claim(%(owner)s, %(p)s::jsonb)"
 _RENEW = "select inquest.renew_lease(%(id)s, %(owner)s, %(generation)s, %(attempt)s, %(lease_ms)s)"
@@ -37,8 +36,6 @@ _EXPIRE = """
 update inquest.investigation set lease_expires_at = clock_timestamp()
 where investigation_id = %(id)s and status = 'running' returning 1
 """
-_HALT = "insert into inquest.halt (workspace, actor) values (%(workspace)s, %(actor)s) on conflict do nothing"
-_RESUME = "delete from inquest.halt where workspace = %(workspace)s"
 
 
 class PostgresClaims:
@@ -142,12 +139,12 @@ class PostgresClaims:
         return await self._database.row(_EXPIRE, {"id": investigation_id}) is not None
 
     async def halt(self, workspace: str = EVERYTHING, *, actor: str = "") -> None:
-        """Let nothing be claimed and nothing be reserved in `workspace` until `resume`. Twice is once."""
-        await self._database.rows(_HALT, {"workspace": workspace, "actor": actor})
+        """Halt `workspace` (`PostgresHalts.halt`)."""
+        await PostgresHalts(self._database).halt(workspace, actor=actor)
 
     async def resume(self, workspace: str = EVERYTHING) -> None:
-        """End a halt of the same name. The sweep rings for what waited."""
-        await self._database.rows(_RESUME, {"workspace": workspace})
+        """End a halt of the same name (`PostgresHalts.resume`)."""
+        await PostgresHalts(self._database).resume(workspace)
 
 
 def renew_now(

@@ -11,6 +11,7 @@ from inquest.entrypoints.cli.acting_commands import cancel, delete, rerun
 from inquest.entrypoints.cli.ending import ended_with, flushed
 from inquest.entrypoints.cli.environment import read_settings as _settings
 from inquest.entrypoints.cli.given import Given, is_id, read_body, shown_name
+from inquest.entrypoints.cli.halt_commands import halt, resume
 from inquest.entrypoints.cli.line import say_now
 from inquest.entrypoints.cli.list_command import list_investigations
 from inquest.entrypoints.cli.try_command import try_out
@@ -142,6 +143,8 @@ def show(
 app.command()(cancel)
 app.command()(rerun)
 app.command()(delete)
+app.command()(halt)
+app.command()(resume)
 
 
 @app.command()

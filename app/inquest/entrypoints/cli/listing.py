@@ -10,6 +10,7 @@ import typer
 
 from inquest.destinations.shared.escape import terminal
 from inquest.entrypoints.cli.given import ListAsked
+from inquest.entrypoints.cli.halting import halt_lines
 from inquest.entrypoints.cli.reach import Reach, reached
 from inquest.settings import Settings
 
@@ -20,10 +21,12 @@ _SHOWN = ("id", "status", "verdict", "service", "title")
 def show_list(settings: Settings, asked: ListAsked, *, as_json: bool) -> None:
     """Print a page of the investigations of a workspace: of the only one there is, when none is named."""
 
-    async def read(reach: Reach) -> Mapping[str, Any]:
-        return await reach.page(asked)
+    async def read(reach: Reach) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        return await reach.page(asked), {"halts": []} if as_json else await reach.halts()
 
-    page = reached(settings, read)
+    page, halted = reached(settings, read)
+    for line in halt_lines(halted["halts"]):
+        typer.echo(line, err=True)
     if as_json:
         typer.echo(json.dumps(page))
     elif page["investigations"]:

@@ -16,13 +16,15 @@ from inquest.entrypoints.cli.remote import Service, connected
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.entrypoints.http.acting import told
 from inquest.entrypoints.http.filters import read_cursor, write_cursor
+from inquest.entrypoints.http.halting import halts_shown
 from inquest.entrypoints.http.problems import BadParameter
 from inquest.entrypoints.shown import shown
-from inquest.errors import ConfigurationError
+from inquest.errors import ConfigurationError, NotFound
 from inquest.runtime.clock import RandomIds
 from inquest.settings import Settings
 from inquest.store.actions import PostgresActions
 from inquest.store.database import Database
+from inquest.store.halts import EVERYTHING, PostgresHalts
 from inquest.store.investigations import Filters, PostgresInvestigations
 
 T = TypeVar("T")
@@ -44,6 +46,15 @@ class Reach(Protocol):
 
     async def delete(self, investigation_id: str) -> Mapping[str, Any]:
         """Delete one; give what stays."""
+
+    async def halts(self) -> Mapping[str, Any]:
+        """Give what is halted: {halts}."""
+
+    async def halt(self, workspace: str | None, by: str) -> Mapping[str, Any]:
+        """Halt a workspace, or everything; give what is halted then."""
+
+    async def resume(self, workspace: str | None, by: str) -> Mapping[str, Any]:
+        """End a halt; give what is halted then."""
 
 
 def reached(settings: Settings, use: Callable[[Reach], Awaitable[T]]) -> T:
@@ -94,6 +105,23 @@ class AtDatabase:
         workspace = await self._workspace_of(investigation_id)
         return told(await PostgresActions(self._database, workspace).delete(investigation_id))
 
+    async def halts(self) -> Mapping[str, Any]:
+        """Give what is halted."""
+        return halts_shown(await PostgresHalts(self._database).standing())
+
+    async def halt(self, workspace: str | None, by: str) -> Mapping[str, Any]:
+        """Halt. Raises NotFound for a workspace that nothing was ever taken in for: a wrong name would halt nothing."""
+        if workspace is not None and workspace not in (known := await self._workspaces()):
+            msg = f"workspace {workspace}; known here: {', '.join(known) or 'none'}"
+            raise NotFound(msg)
+        await PostgresHalts(self._database).halt(workspace or EVERYTHING, actor=by)
+        return await self.halts()
+
+    async def resume(self, workspace: str | None, by: str) -> Mapping[str, Any]:  # noqa: ARG002  # the service logs it
+        """End a halt."""
+        await PostgresHalts(self._database).resume(workspace or EVERYTHING)
+        return await self.halts()
+
     async def _shown(self, workspace: str, investigation_id: str) -> Mapping[str, Any]:
         return shown(await PostgresInvestigations(self._database, workspace).get(investigation_id))
 
@@ -101,11 +129,14 @@ class AtDatabase:
         return (await following.find(self._database, investigation_id)).workspace
 
     async def _only_workspace(self) -> str:
-        names = [str(row.workspace) for row in await self._database.rows(_WORKSPACES, {})]
+        names = await self._workspaces()
         if len(names) > 1:
             msg = f"--workspace: name one of {', '.join(names)}"
             raise ConfigurationError(msg)
         return names[0] if names else "default"
+
+    async def _workspaces(self) -> list[str]:
+        return [str(row.workspace) for row in await self._database.rows(_WORKSPACES, {})]
 
 
 class AtService:
@@ -141,6 +172,22 @@ class AtService:
     async def delete(self, investigation_id: str) -> Mapping[str, Any]:
         """Delete one; give what stays."""
         return await self._service.act("DELETE", f"{INVESTIGATIONS}/{investigation_id}", ("state", "stays", "note"))
+
+    async def halts(self) -> Mapping[str, Any]:
+        """Give what is halted."""
+        return await self._service.act("GET", "/v1/halts", ("halts",))
+
+    async def halt(self, workspace: str | None, by: str) -> Mapping[str, Any]:
+        """Halt."""
+        return await self._service.act("POST", "/v1/halt", ("halts",), params=_halted(workspace, by))
+
+    async def resume(self, workspace: str | None, by: str) -> Mapping[str, Any]:
+        """End a halt."""
+        return await self._service.act("POST", "/v1/resume", ("halts",), params=_halted(workspace, by))
+
+
+def _halted(workspace: str | None, by: str) -> Mapping[str, str]:
+    return {"by": by, **({} if workspace is None else {"workspace": workspace})}
 
 
 def filters_of(asked: ListAsked, now: datetime) -> Filters:

@@ -14,6 +14,7 @@ from inquest.entrypoints.http.access import operator_only
 from inquest.entrypoints.http.acting import acting_router
 from inquest.entrypoints.http.alerts import Door, alerts_router
 from inquest.entrypoints.http.exports import exports_router
+from inquest.entrypoints.http.halting import Halts, halting_router
 from inquest.entrypoints.http.health import Health, health_router
 from inquest.entrypoints.http.investigations import investigations_router
 from inquest.entrypoints.http.outermost import Outermost
@@ -37,6 +38,7 @@ class HttpParts:
     door: Door
     readers: Mapping[str, Reader]
     streams: Streams
+    halts: Halts
     health: Health
     token: SecretStr | None
     release: str
@@ -77,6 +79,7 @@ def create_app(parts: HttpParts) -> FastAPI:
         investigations_router(parts.readers, parts.streams, operator=operator),
         exports_router(parts.readers, operator=operator),
         acting_router(parts.readers, operator=operator, ids=parts.door.ids, metrics=parts.door.metrics),
+        halting_router(parts.halts, parts.readers, operator=operator),
         health_router(parts.health, operator=operator),
     )
     for router in routers:

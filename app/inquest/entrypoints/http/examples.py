@@ -15,6 +15,7 @@ from inquest.entrypoints.http.shapes import (
     Alive,
     DeletedShown,
     EventList,
+    HaltList,
     InvestigationList,
     InvestigationShown,
     PostTaken,
@@ -147,6 +148,12 @@ REFUSALS: Responses = {
     **problem(422, "A parameter that cannot be meant", invalid="query.since: needs a time zone"),
     **UNAVAILABLE,
 }
+HALT_REFUSALS: Responses = {
+    **OPERATOR,
+    **problem(404, "No such workspace", not_found="no such thing here"),
+    **problem(422, "A parameter that cannot be meant", invalid="query.by: too long"),
+    **UNAVAILABLE,
+}
 WRONG_STATUS = problem(409, "Its status does not allow it", wrong_status="it has already succeeded")
 CANNOT_DELETE = problem(
     501, "The database has no retention role",
@@ -214,6 +221,10 @@ POSTED: Responses = {
               overloaded="more posts than are taken at once: send it again later",
               unavailable="the database does not answer (no connection)"),
 }  # fmt: skip
+HALTS = answered(
+    HaltList, {"halts": [{"workspace": None, "since": "2026-03-01T10:31:00Z", "actor": "operator"}]},
+    description="What is halted now",
+)  # fmt: skip
 ALIVE = answered(Alive, {"status": "ok"})
 READY: Responses = {
     **answered(Ready, {"status": "ready"}),

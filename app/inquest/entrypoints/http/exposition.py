@@ -14,7 +14,7 @@ from inquest.telemetry import Metrics
 
 OF_THE_SERVICE = (
     "posts", "members", "backpressure", "accept_seconds", "investigations", "running", "queued", "oldest_queued_seconds",
-    "database_up",
+    "halted", "database_up",
 )  # fmt: skip
 OF_A_WORKER = (
     "investigations", "stage_errors", "effects", "repeated_dispatches", "abandoned_effects", "late_outcomes", "deliveries",

@@ -25,6 +25,7 @@ from inquest.sources import SOURCES
 from inquest.store.accept import PostgresIntake
 from inquest.store.actions import PostgresActions
 from inquest.store.event_pages import PostgresEvents, PostgresVersions
+from inquest.store.halts import PostgresHalts
 from inquest.store.investigations import PostgresInvestigations
 
 
@@ -63,6 +64,7 @@ def build_app(process: Process) -> FastAPI:
                 for name, workspace in process.workspaces.items()
             },
             streams=Streams(PostgresVersions(database).of),
+            halts=PostgresHalts(database),
             health=Health(
                 missing=Probe(database).missing,
                 exposition=StandingMetrics(database, process.metrics, process.workspaces).exposition,

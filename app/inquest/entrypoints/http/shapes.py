@@ -91,6 +91,20 @@ class DeletedShown(Value):
     note: str
 
 
+class HaltShown(Value):
+    """One halt that stands. `workspace` is null where everything is halted."""
+
+    workspace: str | None
+    since: Instant
+    actor: str
+
+
+class HaltList(Value):
+    """What is halted now: the halt of everything first."""
+
+    halts: tuple[HaltShown, ...]
+
+
 class Alive(Value):
     """The process answers."""
 

@@ -10,6 +10,7 @@ from inquest.entrypoints.http.exposition import OF_THE_SERVICE, exposition
 from inquest.errors import StoreUnavailable
 from inquest.ports import Standing
 from inquest.store.database import Database
+from inquest.store.halts import Halt, PostgresHalts
 from inquest.store.lease import ClaimLimits
 from inquest.store.sweep import PostgresSweep
 from inquest.telemetry import Metrics
@@ -74,18 +75,19 @@ class StandingMetrics:
         self._metrics = metrics
         self._known = set(workspaces)
         self._standings = OneAtATime(PostgresSweep(database, ClaimLimits()).standings)
+        self._halts = OneAtATime(PostgresHalts(database).standing)
 
     async def exposition(self) -> bytes:
         """Give the text that Prometheus scrapes. While the database is away these gauges keep their last values."""
         try:
-            self._set(await self._standings.answer())
+            self._set(await self._standings.answer(), await self._halts.answer())
         except StoreUnavailable:
             self._metrics.database_up.set(0)
         else:
             self._metrics.database_up.set(1)
         return exposition(self._metrics, OF_THE_SERVICE)
 
-    def _set(self, standings: Sequence[Standing]) -> None:
+    def _set(self, standings: Sequence[Standing], halts: Sequence[Halt]) -> None:
         """Set the gauges; a workspace in which nothing runs or waits any more goes back to 0."""
         metrics = self._metrics
         named = {one.workspace: one for one in standings}
@@ -93,5 +95,6 @@ class StandingMetrics:
             found = named.get(workspace)
             metrics.running.labels(workspace).set(0 if found is None else found.running)
             metrics.queued.labels(workspace).set(0 if found is None else found.queued)
+            metrics.halted.labels(workspace).set(int(any(halt.covers(workspace) for halt in halts)))
         self._known |= named.keys()
         metrics.oldest_queued_seconds.set(max((one.oldest_queued_s for one in standings), default=0))

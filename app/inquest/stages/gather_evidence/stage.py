@@ -23,7 +23,7 @@ from inquest.domain.event import (
 from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation, StopReason
 from inquest.domain.planned import ByReceipt, PlannedCall
 from inquest.domain.transcript import Reply
-from inquest.errors import BudgetExhausted, InvariantBroken
+from inquest.errors import BudgetExhausted, Halted, InvariantBroken
 from inquest.ports import Acts, Answered
 from inquest.stages.gather_evidence.asking import Question
 from inquest.stages.gather_evidence.batch import answer_batch
@@ -229,6 +229,9 @@ class _Loop:
                     contents=answered.contents,
                 )
             )
+        except Halted:  # its calls may not be reserved: what was paid for is kept, and is not asked again
+            await self._acts.keep(answered)
+            raise
         except BudgetExhausted as refused:
             reached = _as_ceiling(refused, step.turn + 1)
             after = [
