@@ -7,10 +7,10 @@ ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint e2e bench up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
+.PHONY: help demo test lint e2e bench crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
 
 help: ## Show this list
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 15
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 15
 
 demo: .venv/ready-runtime ## A recorded incident, end to end: no key, no vendor
 	$(BIN)/inquest demo $(ARGS)
@@ -24,6 +24,12 @@ test: .venv/ready-dev ## All tests but e2e
 e2e: .venv/ready-dev ## Tests with whole processes and a real Prometheus and Alertmanager (installs them on Debian)
 	sh tools/install_e2e_servers.sh
 	$(PYTEST) -m e2e $(ARGS)
+
+crash: .venv/ready-dev ## Real processes killed at 24 named points, 20 schedules each (ARGS="--schedules 3" is CI's form)
+	$(BIN)/python -m tests.crash $(ARGS)
+
+crash-mutants: .venv/ready-dev ## The guards of durability taken out one at a time: each must turn the matrix red
+	$(BIN)/python -m tests.crash --mutants $(ARGS)
 
 bench: .venv/ready-dev ## Measurements; never part of the tests
 	$(BIN)/python -m bench $(ARGS)
