@@ -15,6 +15,7 @@ from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.domain.investigation import Origin
 from inquest.errors import ConfigurationError
 from tests.destinations.harness import PATIENCE_S, Gitlab, address, gitlab_note, rendered
+from tests.fakes.faults import Limited
 from tests.fakes.gitlab_notes import BOT, ISSUE, PROJECT, SOMEBODY, TOKEN, FakeGitlabNotes, live
 from tests.fakes.loopback import Handler, Reply, Seen, loopback
 
@@ -165,6 +166,31 @@ async def test_a_limit_is_not_slept_through_and_not_repeated() -> None:
     failed = await send_to(handler)
     assert failed == DeliveryFailed(reason="GitLab asks to wait", retry=True, retry_after_ms=3_600_000)
     assert len(seen) == 1
+
+
+async def test_while_gitlab_asks_for_silence_nothing_is_sent_to_it_for_any_target() -> None:
+    fake = FakeGitlabNotes()
+    fake.notes[("shop/checkout", 41)] = []
+    fake.fortune.then("POST", Limited(3_600))
+    async with gitlab_note(fake, origin_projects=("shop/checkout",)) as place:
+        await write(place)
+        asked = len(fake.calls)
+        others = [await write(place, origin=INCIDENT), await write(place), await find(place, origin=INCIDENT)]
+
+    assert len(fake.calls) == asked
+    for other in others:
+        assert isinstance(other, DeliveryFailed)
+        assert (other.retry, other.uncertain) == (True, False)
+        assert other.retry_after_ms is not None
+        assert 0 < other.retry_after_ms <= 3_600_000
+
+
+async def test_a_limit_that_says_no_time_holds_nothing_else() -> None:
+    fake = FakeGitlabNotes()
+    fake.fortune.then("POST", Limited(None))
+    async with gitlab_note(fake) as place:
+        assert isinstance(await write(place), DeliveryFailed)
+        assert isinstance(await write(place), Sent)
 
 
 async def test_a_gitlab_that_cannot_be_reached_surely_got_nothing() -> None:

@@ -10,13 +10,14 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gitlab import Gitlab
 from pydantic import Field, SecretStr, ValidationError
 
 from inquest.destinations.gitlab.client import GitlabAccess, asked
 from inquest.destinations.shared.gitlab_note import note_body
+from inquest.destinations.shared.quiet import Quiet
 from inquest.domain.delivery import Address, DeliveryFailed, Sent
 from inquest.domain.report import Report
 from inquest.domain.value import Instant, Value
@@ -32,6 +33,9 @@ MAX_PAGES = 50
 _REFERENCE = re.compile(r"^(?P<project>.+)#(?P<issue>[1-9][0-9]{0,9})/(?P<note>[1-9][0-9]{0,18})\Z")
 _ALONE: dict[str, Any] = {"obey_rate_limit": False, "max_retries": 0}
 """python-gitlab would sleep on 429 and ask again."""
+
+
+Noted = TypeVar("Noted", bound="Sent | DeliveryFailed | None")
 
 
 class GitlabNoteConfig(Value):
@@ -82,14 +86,23 @@ class GitlabNotes:
         self._config = config
         self._access = GitlabAccess(config.url, config.token, config.ca_file)
         self._link_hosts = link_hosts
+        self._quiet = Quiet()
 
     def render(self, report: Report, contents: Mapping[str, bytes], *, guest: bool) -> bytes:  # noqa: ARG002  # no thread
         """Write the note without its marker."""
         return note_body(report, contents, self._link_hosts).encode()
 
     async def send(self, rendered: bytes, address: Address, *, timeout_s: float) -> Sent | DeliveryFailed:
-        """Write the note, or edit the one of the reference."""
-        must_end_at = time.monotonic() + timeout_s
+        """Write the note, or edit the one of the reference; nothing while GitLab asks for silence."""
+        return self._quiet.refusal() or self._heard(await self._send(rendered, address, time.monotonic() + timeout_s))
+
+    def _heard(self, answer: Noted) -> Noted:
+        """Keep silent at this GitLab, whatever the issue, as long as an answer asks."""
+        if isinstance(answer, DeliveryFailed):
+            self._quiet.note(answer)
+        return answer
+
+    async def _send(self, rendered: bytes, address: Address, must_end_at: float) -> Sent | DeliveryFailed:
         body = f"{marker_line(address.marker)}\n\n{rendered.decode()}"
         if address.reference is not None:
             return await asyncio.to_thread(self._edit, address.reference, body, must_end_at)
@@ -103,7 +116,8 @@ class GitlabNotes:
         issue = self._issue(address)
         if issue is None:
             return _NOWHERE
-        return await asyncio.to_thread(self._find, issue, address, time.monotonic() + timeout_s)
+        held = self._quiet.refusal()
+        return held or self._heard(await asyncio.to_thread(self._find, issue, address, time.monotonic() + timeout_s))
 
     def _issue(self, address: Address) -> Issue | None:
         origin = address.origin

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from inquest.destinations.shared.quiet import Quiet
 from inquest.domain.delivery import DeliveryFailed
-from inquest.domain.failure import MAX_RETRY_AFTER_MS
 
 BETWEEN_S = 1.05
 MAX_WAIT_S = 5.0
@@ -18,12 +18,12 @@ class Pace:
 
     def __init__(self) -> None:
         self._free_at = 0.0
-        self._quiet_until = 0.0
+        self._quiet = Quiet()
 
     async def turn(self, *, must_end_at: float) -> DeliveryFailed | None:
         """Wait for a turn; give a refusal, at once, when it would come too late."""
         now = time.monotonic()
-        at = max(now, self._free_at, self._quiet_until)
+        at = max(now, self._free_at, self._quiet.until)
         if at - now > MAX_WAIT_S or at >= must_end_at:
             wait_ms = int((at - now) * 1_000)
             return DeliveryFailed(reason="the channel's turn is not yet", retry=True, retry_after_ms=wait_ms)
@@ -33,6 +33,4 @@ class Pace:
 
     def note(self, failed: DeliveryFailed) -> None:
         """Keep silent as long as Slack asks."""
-        if failed.retry_after_ms is not None:
-            wait_s = min(failed.retry_after_ms, MAX_RETRY_AFTER_MS) / 1_000
-            self._quiet_until = max(self._quiet_until, time.monotonic() + wait_s)
+        self._quiet.note(failed)
