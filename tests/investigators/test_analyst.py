@@ -87,7 +87,7 @@ class Case:
         self.shelf = Shelf()
         self.exchanges: list[Exchange] = []
 
-    def ask(self, expression: str, *values: float, away_from: int = 40) -> None:
+    def ask(self, expression: str, *values: float | None, away_from: int = 40) -> None:
         """Answer a range query of ours with `values`, one a minute from 40 minutes before the alert."""
         item = self.shelf.add(
             matrix(series(list(values), start=at(-away_from))), tool=RANGE, expression=expression,

@@ -31,7 +31,7 @@ class Elsewhere(Case):
     expression = ""
 
     @override
-    def ask(self, expression: str, *values: float, away_from: int = 40) -> None:
+    def ask(self, expression: str, *values: float | None, away_from: int = 40) -> None:
         super().ask(expression, *values, away_from=away_from)
         key = f"turn/1/call/{len(self.exchanges)}"
         self.shelf.items[-1] = self.shelf.items[-1].but(effect_key=key)
@@ -82,6 +82,28 @@ def test_errors_that_stay_at_their_baseline_stand_in_for_nothing_and_nothing_is_
     found = diagnose(case)
 
     assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.root_cause == (
+        "The alert's own signal is measured where nothing is connected, and the service's errors and latency that could "
+        "be looked at stayed at their baseline."
+    )
+
+
+def test_errors_that_were_not_seen_long_enough_are_said_to_be_that() -> None:
+    case = exhausted()
+    case.ask(FAILED, *[None] * 30, *ERRORS)
+
+    found = diagnose(case)
+
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.root_cause == (
+        "The alert's own signal is measured where nothing is connected, and checkout_errors_total of checkout was not "
+        "seen long enough before the alert fired to tell what is normal."
+    )
+
+
+def test_where_nothing_was_asked_that_could_stand_in_nobody_says_that_it_stayed_the_same() -> None:
+    found = diagnose(exhausted())
+
     assert found.root_cause == "The alert's own signal could not be looked at."
 
 

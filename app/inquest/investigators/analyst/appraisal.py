@@ -14,7 +14,7 @@ from inquest.investigators.analyst.changes import SuspectChange, changes_that_ra
 from inquest.investigators.analyst.dependencies import Dependency, look_at_dependencies
 from inquest.investigators.analyst.exhibit import Course, Exhibit, courses, exhibits, strongest
 from inquest.investigators.analyst.question import alert_expression, asks_for_signal, service_matchers
-from inquest.investigators.analyst.signs import Saturation, Sign, saturations, signs_of
+from inquest.investigators.analyst.signs import Saturation, Sign, begun_lately, saturations, signs_of
 from inquest.investigators.analyst.silence import silence
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Appraisal:
     measured: frozenset[str]
     """The metrics that the alert is about: what they show is the symptom, not what led to it."""
     signs: tuple[Sign, ...]
+    begun_lately: tuple[Sign, ...]
+    """Rates that began in what was looked at: there is no telling what is normal of them."""
     saturations: tuple[Saturation, ...]
     dependencies: tuple[Dependency, ...]
     novel: tuple[NovelLines, ...]
@@ -129,6 +131,7 @@ def appraise(view: LoopView) -> Appraisal | None:
         signal=signal,
         measured=metric_names(alert_expression(view)),
         signs=signs,
+        begun_lately=begun_lately(view, shown, facts.window, service_matchers(view), facts.service),
         saturations=tuple(one for one in saturations(signs) if onset is not None and one.at_ms <= onset + slack_ms),
         dependencies=look_at_dependencies(view, shown, facts.window),
         novel=_novel(shown, facts.window, onset),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inquest.analysis.siblings import Role
 from inquest.analysis.suspects import belongs_to
 from inquest.domain.diagnosis import OnsetAt, Proposal, Remediation, RuledOut, Verdict
 from inquest.domain.value import epoch_ms, from_epoch_ms
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from inquest.investigators.analyst.exhibit import Course
 
 MAX_RULED_OUT = 5
+SYMPTOMS = frozenset({Role.ERRORS, Role.LATENCY})
+"""What can stand in for a signal that no connected source holds."""
 
 
 def propose(found: Appraisal | None) -> Proposal:
@@ -27,7 +30,7 @@ def propose(found: Appraisal | None) -> Proposal:
         return Proposal(verdict=Verdict.INCONCLUSIVE, root_cause="The facts of the alert are not known.")
     signal = found.signal
     if signal is None:
-        return _inconclusive(found, "The alert's own signal could not be looked at.")
+        return _inconclusive(found, _why_no_signal(found))
     if signal.onset is None:
         return _without_onset(found, signal)
     case = explain(found, signal)
@@ -122,6 +125,19 @@ def _without_onset(found: Appraisal, signal: Course) -> Proposal:
             missing_evidence=found.gaps,
         )
     return _inconclusive(found, "The alert's own signal shows no onset that lasts.")
+
+
+def _why_no_signal(found: Appraisal) -> str:
+    """Say why there is no symptom. Where no connected source measures it, errors and latency could stand in for it."""
+    young = [one for one in found.begun_lately if one.role in SYMPTOMS]
+    steady = [one for one in found.signs if one.role in SYMPTOMS]
+    if found.measured or not (young or steady):
+        return "The alert's own signal could not be looked at."
+    if young:
+        seen = f"{young[0].course.subject} was not seen long enough before the alert fired to tell what is normal"
+    else:
+        seen = "the service's errors and latency that could be looked at stayed at their baseline"
+    return f"The alert's own signal is measured where nothing is connected, and {seen}."
 
 
 def _inconclusive(found: Appraisal, why: str) -> Proposal:

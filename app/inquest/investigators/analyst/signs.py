@@ -12,7 +12,7 @@ from inquest.investigators.analyst.question import scrape_ms, written_expression
 from inquest.investigators.analyst.tools import RANGE_TOOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from inquest.analysis.siblings import Sibling
     from inquest.domain.signals import Point
@@ -85,9 +85,25 @@ def metrics_of(view: LoopView, shown: Iterable[Exhibit], matchers: Labels) -> tu
 def signs_of(
     view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow, matchers: Labels, service: str
 ) -> tuple[Sign, ...]:
-    """Give the signs of `service`, which `matchers` select, as far as its metrics were asked and have a course."""
+    """Give the signs of `service`, which `matchers` select, as far as its metrics were asked and have a course.
+
+    A rate that only begins in what was asked is left out: it climbs from nothing, whatever it counts.
+    """
+    asked = _asked(view, shown, window, matchers, service)
+    return tuple(sign for sign, is_climbing in asked if not is_climbing)
+
+
+def begun_lately(
+    view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow, matchers: Labels, service: str
+) -> tuple[Sign, ...]:
+    """Give what `signs_of` leaves out."""
+    return tuple(sign for sign, is_climbing in _asked(view, shown, window, matchers, service) if is_climbing)
+
+
+def _asked(
+    view: LoopView, shown: Sequence[Exhibit], window: IncidentWindow, matchers: Labels, service: str
+) -> Iterator[tuple[Sign, bool]]:
     asked = {without_range(sibling.expression): sibling for sibling in metrics_of(view, shown, matchers)}
-    found: list[Sign] = []
     for one in shown:
         written = written_expression(view, one.asked)
         sibling = asked.get(without_range(written))
@@ -95,9 +111,9 @@ def signs_of(
             continue
         subject = f"{sibling.metric} of {service}" if service else sibling.metric
         course = strongest(list(courses(one, window, subject)))
-        if course is not None and not _is_climbing(course, one, rate_window_ms(written)):
-            found.append(Sign(sibling.metric, sibling.role, course, one))
-    return tuple(found)
+        if course is not None:
+            sign = Sign(sibling.metric, sibling.role, course, one)
+            yield sign, _is_climbing(course, one, rate_window_ms(written))
 
 
 def _is_climbing(course: Course, exhibit: Exhibit, rate_ms: int) -> bool:
