@@ -44,6 +44,10 @@ class Place(ABC):
     claims: Claiming
     actions: Cancelling
 
+    async def do(self, call: Call) -> object:
+        """Do `call`, and give the answer or the refusal itself."""
+        return await outcome(call, self)
+
     @abstractmethod
     async def come_due(self, name: str) -> None:
         """Let the time of a wait come."""

@@ -19,8 +19,7 @@ T = TypeVar("T")
 
 class InMemory(Place):
     def __init__(self, journal: type[MemoryJournal] = MemoryJournal, workspace: str = WORKSPACE) -> None:
-        self.clock = StillClock()
-        self.memory = journal(workspace, self.clock)
+        self.memory = journal(workspace, StillClock())
         self.journal = self.claims = self.actions = self.memory
 
     @override

@@ -17,7 +17,7 @@ from inquest.domain.fence import Fence
 from inquest.domain.investigation import TERMINAL, Status
 from inquest.ports import Write
 from tests.machine import calls, events, history
-from tests.machine.calls import Call, Place, outcome
+from tests.machine.calls import Call, Place
 from tests.machine.events import Plan
 from tests.machine.history import Broken
 from tests.machine.judge import Judge
@@ -101,7 +101,7 @@ class Play:
     async def ask(self, call: Call) -> object:
         """Have the store do `call`, and have it judged."""
         try:
-            answer = await outcome(call, self.place)
+            answer = await self.place.do(call)
         except (ValueError, LookupError) as crash:
             raise Broken("a store answers or refuses", (call, repr(crash))) from crash
         self.told.append((call, answer))
