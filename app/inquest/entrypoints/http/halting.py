@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 from inquest.entrypoints.http import examples
 from inquest.entrypoints.http.readers import MAX_WORKSPACE_CHARS
 from inquest.errors import NotFound
-from inquest.store.actions import OPERATOR
 from inquest.store.halts import EVERYTHING, MAX_ACTOR_CHARS, Halt
+from inquest.store.rules import OPERATOR
 from inquest.telemetry import log
 
 
