@@ -21,6 +21,7 @@
     |   |-- RoleMissing         the database lacks the role that may delete journals
     |   `-- NotFound            no such row in this workspace
     |       `-- Gone            there was one, and it was deleted
+    |-- WaitsForAnswer          a human is asked; the lease is released, and nothing more is done until an answer
     |-- ReplayMismatch          a journal does not rebuild what it recorded
     |-- ModelError              the model's provider failed; carries a kind, never the provider's text
     `-- InvariantBroken         a bug of ours; goes to Sentry and fails the stage
@@ -123,6 +124,10 @@ class NotFound(Refused):
 
 class Gone(NotFound):
     """The investigation was deleted: a tombstone is all there is."""
+
+
+class WaitsForAnswer(InquestError):
+    """A question is recorded and the lease is released: whoever acted stops quietly. It names the interrupt."""
 
 
 class ReplayMismatch(InquestError):

@@ -177,6 +177,7 @@ class Metrics:
     repeated_dispatches: Counter
     abandoned_effects: Counter
     late_outcomes: Counter
+    questions: Counter
     deliveries: Counter
     running: Gauge
     queued: Gauge
@@ -210,6 +211,7 @@ def create_metrics() -> Metrics:
         repeated_dispatches=counter("repeated_dispatches", "Effects dispatched again after an owner died."),
         abandoned_effects=counter("abandoned_effects", "Reservations whose request changed and were taken anew."),
         late_outcomes=counter("late_outcomes", "Outcomes refused because their owner had lost its fence."),
+        questions=counter("questions", "Questions to a human, by outcome (asked, answered, expired).", "outcome"),
         deliveries=counter("deliveries", "Deliveries ended, by destination type and state.", "type", "state"),
         running=gauge("running", "Investigations with a live lease, by workspace.", "workspace"),
         queued=gauge("queued", "Investigations waiting for room, by workspace.", "workspace"),

@@ -150,9 +150,10 @@ begin
 end $$;
 
 -- Goes on without an answer. `p_expired` is the canonical body of the interrupt_expired, `p_until` the moment
--- that it names: from now, what was left of the wall clock when the question was asked.
+-- that it names: from now, what was left of the wall clock when the question was asked. `p_note` is what the readers of
+-- the question are told in its place.
 create function expire_interrupt(
-  p_interrupt text, p_until timestamptz, p_expired bytea, p_schema_version int
+  p_interrupt text, p_until timestamptz, p_expired bytea, p_note text, p_schema_version int
 ) returns int
 language plpgsql set search_path = inquest, pg_temp as $$
 declare
@@ -172,6 +173,7 @@ begin
   set status = 'queued', version = a.version + 1, generation = a.generation, deadline_at = p_until,
       rung_at = clock_timestamp()
   where i.investigation_id = a.investigation_id;
+  perform plan_deliveries(a.investigation_id, jsonb_build_array(jsonb_build_object('kind', 'progress', 'note', p_note)));
   perform ring(a.investigation_id);
   perform fence_moved(a.investigation_id);
   return 1;

@@ -32,6 +32,7 @@ FILES = (
     "0016_delete.sql",
     "0017_noise.sql",
     "0021_halt.sql",
+    "0022_answer.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

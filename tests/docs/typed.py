@@ -73,6 +73,17 @@ REPORT, REPORT_KEY = (
     "reports/01a22ddeb4fd7d2db9e02bc9daf04e96",
     "987d2437b670fcc5a6cc6b241a176026348a8f6dda3c95546cc8bf3d3eaa9ebe",
 )
+ANSWERED = Elsewhere(
+    "tests/entrypoints/cli/test_answering.py::test_the_open_question_is_answered_and_a_second_answer_is_refused"
+)
+ANSWERED_OVER_HTTP = Elsewhere(
+    "tests/entrypoints/http/test_answering.py::"
+    "test_an_investigation_that_waits_shows_its_question_and_goes_on_with_the_answer"
+)
+ANSWER = (
+    "curl -sS -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' "
+    '-d \'{"interrupt_id": "ID-q1", "answer": "payments-eu"}\' http://127.0.0.1:8417/v1/investigations/ID/answer'
+)
 DEMO = Elsewhere("tests/e2e/test_demo.py::test_the_demo_finds_the_recorded_cause_and_talks_to_this_machine_only")
 SEEDS = Elsewhere("tests/e2e/test_demo_seeds.py::test_a_variation_is_diagnosed_right_and_its_report_verifies")
 TRYING = Elsewhere(
@@ -117,6 +128,8 @@ TYPED: dict[str, How] = {
     "inquest show 01a22de0c4217124a7e97ed0171ecdb9": Run(says="ended as noise, without a report"),
     # ---- a report
     "inquest show ID": Run(says="# Incident report"),
+    'inquest answer ID "payments-eu: its traffic was moved at 10:20"': ANSWERED,
+    ANSWER: ANSWERED_OVER_HTTP,
     f"ls {REPORT}": Run(says="latest"),
     f"cat {REPORT}/latest": Run(says="r3"),
     f"inquest verify {REPORT}": Run(says="verified"),

@@ -31,6 +31,7 @@ from inquest.domain.event import (
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import Identity, Origin, Plan, Status
 from inquest.ports import Effects, Journal, Write
+from inquest.store.actions import PostgresActions
 from inquest.store.claims import PostgresClaims
 from inquest.store.content import PostgresContent
 from inquest.store.database import Database
@@ -38,6 +39,8 @@ from inquest.store.investigations import PostgresInvestigations
 from inquest.store.journal import PostgresJournal
 from inquest.store.lease import EVENT_VERSIONS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits, Opening
 from inquest.store.memory import MemoryJournal
+from inquest.store.rules import INTERRUPT_LIFE, OPERATOR
+from inquest.store.sweep import PostgresSweep
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WORKSPACE = "acme"
@@ -132,6 +135,13 @@ class Either(ABC):
     async def come_due(self, name: str = "inv-1") -> None:
         """Let the time of `not_before` come."""
 
+    @abstractmethod
+    async def answer(self, interrupt_id: str, text: str = "alice", name: str = "inv-1") -> None: ...
+
+    @abstractmethod
+    async def pass_a_week(self) -> int:
+        """Let the life of every question pass, and sweep once; gives how many expired."""
+
     async def opened(self, name: str = "inv-1", **changes: object) -> None:
         await self.open(opening(name, **changes))
 
@@ -181,6 +191,15 @@ class InMemory(Either):
     @override
     async def come_due(self, name: str = "inv-1") -> None:
         self.memory._find(name).not_before = self.clock.now()
+
+    @override
+    async def answer(self, interrupt_id: str, text: str = "alice", name: str = "inv-1") -> None:
+        await self.memory.answer(name, interrupt_id, text, actor=OPERATOR)
+
+    @override
+    async def pass_a_week(self) -> int:
+        self.clock.moment += INTERRUPT_LIFE
+        return await self.memory.expire_interrupts()
 
 
 class Store(Either):
@@ -243,6 +262,15 @@ class Store(Either):
     @override
     async def come_due(self, name: str = "inv-1") -> None:
         self.look("update investigation set not_before = clock_timestamp() where investigation_id = %s", name)
+
+    @override
+    async def answer(self, interrupt_id: str, text: str = "alice", name: str = "inv-1") -> None:
+        await PostgresActions(self.database, WORKSPACE).answer(name, interrupt_id, text)
+
+    @override
+    async def pass_a_week(self) -> int:
+        self.look("update interrupt set expires_at = expires_at - interval '7 days'")
+        return await PostgresSweep(self.database, ClaimLimits()).expire_interrupts()
 
 
 def silence(store: Store) -> None:

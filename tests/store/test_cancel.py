@@ -135,7 +135,7 @@ async def test_one_that_waits_for_an_answer_ends_and_its_question_never_expires(
     assert await actions.cancel("inv-1")
 
     store.look("update interrupt set expires_at = now()")
-    store.look("select expire_interrupt('int-1', now(), 'x', 1)")
+    store.look("select expire_interrupt('int-1', now(), 'x', '', 1)")
     assert await terminal_events(store) == ["run_cancelled"]
 
 

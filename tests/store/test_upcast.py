@@ -24,7 +24,7 @@ LIFTS = {("run_failed", 1): _second, ("run_failed", 2): _third}
 
 
 def test_this_release_has_nothing_to_lift() -> None:
-    assert (EVENT_SCHEMA_VERSION, dict(UPCASTERS)) == (1, {})
+    assert (EVENT_SCHEMA_VERSION, dict(UPCASTERS)) == (2, {})
 
 
 def test_a_body_of_this_version_is_read_as_it_is() -> None:
@@ -50,7 +50,7 @@ def test_a_kind_that_did_not_change_needs_no_lift() -> None:
     assert read_body("loop_steered", 1, nudge().canonical(), upcasters=LIFTS, newest=3) == nudge()
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 3])
 def test_a_version_that_this_release_does_not_know_is_refused(version: int) -> None:
     with pytest.raises(ReplayMismatch, match=f"schema version {version} is unknown"):
         read_body("run_failed", version, failed().canonical())

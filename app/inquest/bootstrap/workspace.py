@@ -234,6 +234,7 @@ def _limits(section: WorkspaceSection) -> Limits:
         wall_clock_s=int(budgets.wall_clock.total_seconds()),
         max_tokens=budgets.max_tokens,
         max_usd_micros=int(budgets.max_usd * USD_MICROS),
+        max_questions=budgets.max_questions,
     )
     window = section.model.context_window_tokens
     return limits if window is None else limits.but(context_window_tokens=window)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from inquest.configuration.destination import DestinationSection
 from inquest.configuration.shape import MAX_DURATION, NAME, Address, AddressOrNone, Duration, Section
 from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
-from inquest.domain.budget import Limits
+from inquest.domain.budget import MAX_QUESTIONS, Limits
 from inquest.domain.intake import MAX_NEW_PER_HOUR
 
 MAX_USD = 1_000_000
@@ -189,6 +189,7 @@ class BudgetsSection(Section):
     wall_clock: Duration = Field(default=timedelta(minutes=10), ge=timedelta(seconds=10), le=timedelta(hours=1))
     max_tokens: int = Field(default=Limits().max_tokens, ge=1_000, le=1_000_000_000)
     max_usd: float = Field(default=2.0, ge=0, le=MAX_USD)
+    max_questions: int = Field(default=Limits().max_questions, ge=0, le=MAX_QUESTIONS)
     max_running: int = Field(default=4, ge=1, le=100)
     max_new_per_hour: int = Field(default=60, ge=1, le=MAX_NEW_PER_HOUR)
     max_usd_per_day: float = Field(default=50.0, ge=0, le=MAX_USD)

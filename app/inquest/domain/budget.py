@@ -24,6 +24,11 @@ MAX_LISTED_CALLS = 200
 """Calls of one reply past MAX_CALLS_IN_TURN are refused one by one up to here; those beyond are only counted."""
 MAX_CONCLUSION_NUDGES = 2
 MAX_HYPOTHESES = 6
+MAX_QUESTIONS = 3
+"""The most that `max_questions` may be: each one may hold an investigation up for a week."""
+MAX_QUESTION_CHARS = 600
+MAX_ANSWER_CHARS = 4_000
+"""Of what a human answers; a longer one is refused, not cut."""
 MAX_DISPATCHES = 3
 MAX_ATTEMPTS = 5
 WALL_CLOCK = timedelta(minutes=10)
@@ -60,6 +65,8 @@ class Limits(Value):
     max_usd_micros: int = Field(default=MAX_USD_MICROS, ge=0)
     context_window_tokens: int = Field(default=128_000, ge=4_000)
     max_output_tokens: int = Field(default=4_096, ge=256)
+    max_questions: int = Field(default=0, ge=0, le=MAX_QUESTIONS, exclude_if=lambda most: most == 0)
+    """Of a human. Left out where nobody may be asked: so it is written as it was before there were questions."""
 
 
 class PlanBudget(Value):

@@ -24,7 +24,7 @@ from inquest.domain.planned import Joined, PlannedCall
 from inquest.domain.report import Signature
 from inquest.domain.value import Digest, Instant, Labels, Value
 
-EVENT_SCHEMA_VERSION = 1
+EVENT_SCHEMA_VERSION = 2
 MAX_BATCH_BYTES = 1_048_576
 GENESIS = "sha256:" + "0" * 64
 
@@ -161,7 +161,7 @@ class LoopSteered(Value):
 
 
 class InterruptRaised(Value):
-    """A human is asked."""
+    """A human is asked. `call_key` is where it goes on: the call of a turn, or the stage whose rule asked."""
 
     kind: Literal["interrupt_raised"] = "interrupt_raised"
     interrupt_id: str

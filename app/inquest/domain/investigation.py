@@ -12,6 +12,7 @@ from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.episode import Episode
 from inquest.domain.hypothesis import Hypothesis
 from inquest.domain.observation import Query, Signal
+from inquest.domain.question import Question
 from inquest.domain.value import Digest, Instant, Labels, Value
 from inquest.domain.window import IncidentWindow
 from inquest.errors import InvariantBroken
@@ -159,7 +160,10 @@ class Origin(Value):
 
 
 class Investigation(Value):
-    """Identity, the episode it was opened for, and what each stage left. None: that stage has not run."""
+    """Identity, the episode it was opened for, and what each stage left. None: that stage has not run.
+
+    `questions` are those that a human was asked, in order.
+    """
 
     identity: Identity
     episode: Episode
@@ -169,6 +173,7 @@ class Investigation(Value):
     limits: Limits = Limits()
     started_at: Instant
     deadline_at: Instant
+    questions: tuple[Question, ...] = ()
     integrations: Integrations | None = None
     facts: Facts | None = None
     plan: Plan | None = None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from inquest.domain.budget import Limits, PlanBudget, Spend
 from inquest.domain.diagnosis import Diagnosis
 from inquest.domain.episode import Episode
 from inquest.domain.evidence import CoverageRow, EvidenceItem, Excluded
 from inquest.domain.hypothesis import Ledger
 from inquest.domain.investigation import Facts, ServiceGuess
+from inquest.domain.question import Question
 from inquest.domain.value import Instant, Value
 from inquest.domain.window import IncidentWindow
 
@@ -51,6 +54,7 @@ class Report(Value):
     `limits_hit` names the ceilings that were reached. `episode_state` is where the trouble stands now. `note`
     is what this revision says beside its kind: why it waits, what is asked, why it failed. `facts` and
     `service_guess` are what stages 1 and 2 found: with them the rules of a verdict can be checked again.
+    `questions` are what a human was asked; left out where there are none.
     """
 
     schema_version: Literal[1] = REPORT_VERSION
@@ -75,6 +79,7 @@ class Report(Value):
     evidence: tuple[EvidenceItem, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     coverage: tuple[CoverageRow, ...] = ()
+    questions: tuple[Question, ...] = Field(default=(), exclude_if=lambda asked: not asked)
     links: tuple[EvidenceLink, ...] = ()
     earlier: tuple[EarlierEpisode, ...] = ()
     spend: Spend = Spend()

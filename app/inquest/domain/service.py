@@ -24,15 +24,26 @@ class Service(Value):
     depends_on: tuple[str, ...] = ()
 
 
-def resolve_service(labels: Labels, catalogue: tuple[Service, ...]) -> ServiceGuess:
-    """Say which service `labels` are about, and how that is known.
+def entries_of(labels: Labels, catalogue: tuple[Service, ...]) -> tuple[Service, ...]:
+    """Give the entries that `labels` may be about, by name: the most specific of those whose `match` holds.
 
-    The catalogue decides where an entry's `match` holds, the most specific one first. Without one, the
-    first conventional label names it: a guess, shown as such, that a label search proves or not.
+    More than one: the catalogue does not decide between them.
     """
     matching = [entry for entry in catalogue if all(labels.get(name) == value for name, value in entry.match.items())]
+    most = max((len(entry.match) for entry in matching), default=0)
+    return tuple(sorted((entry for entry in matching if len(entry.match) == most), key=lambda entry: entry.name))
+
+
+def resolve_service(labels: Labels, catalogue: tuple[Service, ...], *, named: str = "") -> ServiceGuess:
+    """Say which service `labels` are about, and how that is known.
+
+    The catalogue decides where an entry's `match` holds, the most specific one first; where it has several, the one
+    that a human `named`, else the last by name. Without one, the first conventional label names it: a guess, shown as
+    such, that a label search proves or not.
+    """
+    matching = entries_of(labels, catalogue)
     if matching:
-        return _from_catalogue(max(matching, key=lambda entry: (len(entry.match), entry.name)))
+        return _from_catalogue(next((entry for entry in matching if entry.name == named), matching[-1]))
     label = next((name for name in SERVICE_LABELS if labels.get(name)), None)
     if label is None:
         return ServiceGuess(service_id="", how="none", namespace=labels.get("namespace", ""))

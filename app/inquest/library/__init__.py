@@ -44,6 +44,7 @@ from inquest.errors import (
     ReplayMismatch,
     StoreUnavailable,
     VersionConflict,
+    WaitsForAnswer,
 )
 from inquest.investigators.analyst import Analyst
 from inquest.investigators.with_model import ModelInvestigator
@@ -170,6 +171,7 @@ __all__ = [
     "Transport",
     "Verdict",
     "VersionConflict",
+    "WaitsForAnswer",
     "Window",
     "Write",
     "create_gitlab_connector",

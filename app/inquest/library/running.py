@@ -83,7 +83,9 @@ async def run_investigation(  # noqa: PLR0913  # the ports and values of design 
     Refused, with no effect and no write: IdentityMismatch (the run has another identity, or the fence is of
     another run), PlanMismatch (it began with other facts or another plan), ConfigurationError (facts and plan that
     cannot be run), NotFound (the journal has no such run). FenceLost: another owner took over, or the run waits
-    for an answer; nothing more was sent. Halted, StoreUnavailable: call again later. BudgetExhausted is not
+    for an answer; nothing more was sent. WaitsForAnswer: the model asked a human, which it may only where
+    `terms.limits.max_questions` is not 0; it names the interrupt, the journal takes the answer, and with a new claim the
+    next call goes on. Halted, StoreUnavailable: call again later. BudgetExhausted is not
     raised: a ceiling ends the loop, and the projection says so. What a stage raises beside these is a bug;
     CancelledError passes. After any of them what is recorded stays, and the next call goes on from it.
     """

@@ -25,7 +25,7 @@ from inquest.domain.investigation import (
     Planned,
     Update,
 )
-from inquest.errors import FenceLost, Halted, InvariantBroken, StoreUnavailable
+from inquest.errors import FenceLost, Halted, InvariantBroken, StoreUnavailable, WaitsForAnswer
 from inquest.ports import Acts, Connector, LoopView, Revision
 from inquest.runtime.ends import count_end, end_as_noise, has_ended, start
 from inquest.runtime.kit import Open, RunKit
@@ -51,13 +51,17 @@ from inquest.telemetry import bound, log
 async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
     """Take the investigation of `acts` from where its journal stands to its end.
 
-    Returns at a terminal event. Raises FenceLost, Halted, StoreUnavailable, and what a stage raised;
+    Returns at a terminal event, and when a human was asked. Raises FenceLost, Halted, StoreUnavailable, and what a stage raised;
     CancelledError passes. Called again on an ended journal it does nothing.
     """
     if has_ended(acts):
         return
     await begin(acts, kit, opened)
-    state = await run_stages(acts, kit, STAGES)
+    try:
+        state = await run_stages(acts, kit, STAGES)
+    except WaitsForAnswer as asked:
+        log().info("waits_for_answer", interrupt=str(asked))
+        return
     if _is_noise(state):
         await end_as_noise(acts, kit)
     count_end(acts, kit)
@@ -66,7 +70,8 @@ async def run(acts: Acts, kit: RunKit, opened: Open) -> None:
 async def run_stages(acts: Acts, kit: RunKit, names: Sequence[StageName]) -> Investigation:
     """Do those of the stages `names`, in their order, that are not recorded, and give the state after them.
 
-    What turns out to be noise goes no further. Raises as `run`; InvariantBroken when nothing was started.
+    What turns out to be noise goes no further. Raises as `run`, and WaitsForAnswer when a human was asked;
+    InvariantBroken when nothing was started.
     """
     state = _state(acts)
     stages = _bind(acts, kit)
@@ -86,6 +91,10 @@ def _in_stage(name: StageName, kit: RunKit) -> Iterator[None]:
         log().info("stage_started")
         try:
             yield
+        except WaitsForAnswer:
+            if kit.metrics is not None:
+                kit.metrics.questions.labels("asked").inc()
+            raise
         except (FenceLost, Halted, StoreUnavailable):
             raise
         except Exception as error:

@@ -48,7 +48,7 @@ class Sweeper:
             _Step("broken", self._set_aside_broken, SWEEP_EVERY_S),
             _Step("expired", self._expire_deferred, SWEEP_EVERY_S),
             _Step("deferred", _counted(sweep.admit_deferred), SWEEP_EVERY_S),
-            _Step("interrupts", _counted(sweep.expire_interrupts), SWEEP_EVERY_S),
+            _Step("interrupts", self._expire_interrupts, SWEEP_EVERY_S),
             _Step("episodes", _counted(sweep.settle_episodes), SWEEP_EVERY_S),
             _Step("deleted", _counted(sweep.purge_deleted), PURGE_EVERY_S),
             _Step("watchdogs", self._watch, CLEAN_EVERY_S),
@@ -95,6 +95,9 @@ class Sweeper:
     async def _expire_deferred(self) -> None:
         expired = await self._sweep.expire_deferred()
         self._metrics.investigations.labels("cancelled", "expired").inc(expired)
+
+    async def _expire_interrupts(self) -> None:
+        self._metrics.questions.labels("expired").inc(await self._sweep.expire_interrupts())
 
     async def _watch(self) -> None:
         silent = await self._sweep.silent_watchdogs(self._watchdog_silence)

@@ -12,11 +12,13 @@ from inquest.domain.event import (
     EventBody,
     InterruptAnswered,
     InterruptExpired,
+    InterruptRaised,
     PlanCommitted,
     RunStarted,
     StageCommitted,
 )
 from inquest.domain.investigation import Investigation, Planned, advance
+from inquest.domain.question import Question
 from inquest.domain.window import IncidentWindow, Window
 from inquest.errors import InvariantBroken
 
@@ -42,8 +44,12 @@ def _absorbed(state: Investigation, body: EventBody) -> Investigation:
             return advance(state, update)
         case EpisodeChanged():
             return _changed(state, body)
-        case InterruptAnswered(extended_until=until) | InterruptExpired(extended_until=until):
-            return state.but(deadline_at=until)
+        case InterruptRaised(interrupt_id=name, prompt=prompt, call_key=key):
+            asked = Question(interrupt_id=name, prompt=prompt, call_key=key)
+            return state.but(questions=(*state.questions, asked))
+        case InterruptAnswered() | InterruptExpired():
+            closed = tuple(_closed(question, body) for question in state.questions)
+            return state.but(deadline_at=body.extended_until, questions=closed)
         case _:
             return state
 
@@ -59,6 +65,14 @@ def fold(bodies: Iterable[EventBody]) -> Investigation | None:
 def deadline(state: Investigation) -> datetime:
     """Give the moment after which nothing is reserved: the plan's, or a later one that an answer extended."""
     return state.deadline_at if state.plan is None else max(state.deadline_at, state.plan.budget.deadline_at)
+
+
+def _closed(question: Question, body: InterruptAnswered | InterruptExpired) -> Question:
+    if question.interrupt_id != body.interrupt_id:
+        return question
+    if isinstance(body, InterruptExpired):
+        return question.but(expired=True)
+    return question.but(answer=body.answer, actor=body.actor)
 
 
 def _started(body: RunStarted) -> Investigation:

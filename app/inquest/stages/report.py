@@ -92,6 +92,7 @@ def build_report(inputs: ReportInputs, now: EpisodeNow, *, revision: int, kind: 
         evidence=inputs.evidence,
         excluded=inputs.excluded,
         coverage=() if state is None else _coverage(inputs, state),
+        questions=() if state is None else state.questions,
         links=tuple(link for link in inputs.links if link.url),
         earlier=now.earlier,
         spend=inputs.spend,

@@ -1,6 +1,6 @@
-"""What an operator does to an investigation from outside: cancel, run again, delete.
+"""What an operator does to an investigation from outside: answer, cancel, run again, delete.
 
-The rules are the SQL functions of `migrations/sql/0014` to `0016`: each is one transaction that locks the aggregate,
+The rules are the SQL functions of `migrations/sql/0014` to `0016` and `0022`: each is one transaction that locks the aggregate,
 checks its status, and takes the fence from whoever owns it.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 
 from inquest.domain.canonical import digest_of
-from inquest.domain.event import EVENT_SCHEMA_VERSION, RunCancelled
+from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptAnswered, RunCancelled
 from inquest.domain.intake import DailyCeilings
-from inquest.domain.investigation import WORKFLOW
+from inquest.domain.investigation import WORKFLOW, Status
 from inquest.domain.value import Value
-from inquest.errors import InvariantBroken
+from inquest.errors import Gone, InvariantBroken, NotFound
 from inquest.store.database import Database
-from inquest.store.rules import ASKED, CLOSED_BY_CANCEL, OPERATOR
+from inquest.store.rules import ANSWERED_NOTE, ASKED, CLOSED_BY_CANCEL, OPERATOR, check_text
 
 MAX_KEY_CHARS = 200
 KEY_PATTERN = r"^[\x21-\x7e]+$"
@@ -28,6 +28,16 @@ select inquest.cancel_investigation(%(workspace)s, %(id)s, %(body)s, %(reason)s,
 _RERUN = """
 select * from inquest.rerun_investigation(%(workspace)s, %(id)s, %(new_id)s, %(key)s, %(session)s, %(workflow)s,
   %(workspace_usd_micros)s, %(installation_usd_micros)s)
+"""
+_ASKED = """
+select i.status, q.interrupt_id, clock_timestamp() + q.remaining as until
+from inquest.investigation i left join inquest.interrupt q
+  on q.investigation_id = i.investigation_id and q.interrupt_id = %(interrupt)s
+where i.investigation_id = %(id)s and i.workspace = %(workspace)s
+"""
+_ANSWER = """
+select inquest.answer_interrupt(%(workspace)s, %(id)s, %(interrupt)s, %(answer)s, %(actor)s, %(until)s, %(body)s,
+  %(note)s, %(schema_version)s)
 """
 _BURY = "select inquest.bury_investigation(%(workspace)s, %(id)s)::text"
 _PURGE = "select inquest.purge_investigation(%(id)s)"
@@ -81,6 +91,35 @@ class PostgresActions:
             },
         )
         return cancelled
+
+    async def answer(self, investigation_id: str, interrupt_id: str, answer: str, *, actor: str = OPERATOR) -> None:
+        """Give the one answer of a question, sanitised and redacted already; the investigation is queued to go on.
+
+        Raises NotFound for a question that it was never asked, WrongStatus when it has an answer, nobody answered in
+        time, or it waits for none any more. Nothing is changed then.
+        """
+        check_text("the answer of an interrupt", answer)
+        asked = await self._database.row(_ASKED, {**self._named(investigation_id), "interrupt": interrupt_id})
+        if asked is None:
+            raise NotFound(f"investigation {investigation_id}")
+        if asked.status == Status.DELETING:
+            raise Gone(f"investigation {investigation_id} was deleted")
+        if asked.interrupt_id is None:
+            raise NotFound(f"interrupt {interrupt_id}")
+        answered = InterruptAnswered(interrupt_id=interrupt_id, answer=answer, actor=actor, extended_until=asked.until)
+        await self._database.value(
+            _ANSWER,
+            {
+                **self._named(investigation_id),
+                "interrupt": interrupt_id,
+                "answer": answer,
+                "actor": actor,
+                "until": asked.until,
+                "body": answered.canonical(),
+                "note": ANSWERED_NOTE,
+                "schema_version": EVENT_SCHEMA_VERSION,
+            },
+        )
 
     async def rerun(
         self,

@@ -21,14 +21,22 @@ MAX_PAGE = 200
 _COLUMNS = """
   investigation_id, workspace, episode_id, session_id, workflow, status, severity_rank, not_before, defer_reason,
   owner_id, generation, attempt, lease_expires_at, version, deadline_at, spend, parent_id, origin, verdict, title,
-  service, created_at, started_at, ended_at
+  service, created_at, started_at, ended_at, question_id, question_prompt, question_raised_at, question_expires_at
+"""
+_ROWS = """
+inquest.investigation i left join lateral (
+  select q.interrupt_id as question_id, q.prompt as question_prompt, q.raised_at as question_raised_at,
+    q.expires_at as question_expires_at
+  from inquest.interrupt q
+  where i.status = 'waiting' and q.investigation_id = i.investigation_id and q.answered_at is null
+  order by q.raised_at desc limit 1) asked on true
 """
 _OPEN = "select inquest.open_investigation(%(workspace)s, %(p)s::jsonb)"
 _GET = f"""
-select {_COLUMNS} from inquest.investigation where investigation_id = %(id)s and workspace = %(workspace)s
+select {_COLUMNS} from {_ROWS} where investigation_id = %(id)s and workspace = %(workspace)s
 """  # noqa: S608  # our own column names
 _LIST = f"""
-select {_COLUMNS} from inquest.investigation i
+select {_COLUMNS} from {_ROWS}
 where workspace = %(workspace)s
   and case when %(statuses)s::text[] is null then status <> 'deleting' else status = any (%(statuses)s::text[]) end
   and (%(severity_ranks)s::int[] is null or severity_rank = any (%(severity_ranks)s::int[]))
@@ -46,10 +54,20 @@ limit %(limit)s
 """  # noqa: S608  # our own column names
 
 
+class OpenQuestion(Value):
+    """What a waiting investigation asks. The prompt is a model's, or names what the configuration has: it is text."""
+
+    interrupt_id: str
+    prompt: str
+    raised_at: Instant
+    expires_at: Instant
+
+
 class InvestigationRow(Value):
     """One investigation as lists and pages show it. `title` and `verdict` are "" while unknown.
 
-    `severity_rank` is 4 critical .. 1 info; `lease_expires_at` is None while nobody owns it.
+    `severity_rank` is 4 critical .. 1 info; `lease_expires_at` is None while nobody owns it; `question` is None
+    unless it waits.
     """
 
     identity: Identity
@@ -72,6 +90,7 @@ class InvestigationRow(Value):
     created_at: Instant
     started_at: Instant | None
     ended_at: Instant | None
+    question: OpenQuestion | None = None
 
 
 class Filters(Value):
@@ -95,6 +114,9 @@ class Position(Value):
 
     created_at: Instant
     investigation_id: str
+
+
+_QUESTION = ("id", "prompt", "raised_at", "expires_at")
 
 
 class Page(Value):
@@ -169,10 +191,15 @@ def _row(row: Row[Any]) -> InvestigationRow:
         workflow_id=columns.pop("workflow"),
     )
     origin, status = columns.pop("origin"), Status(columns.pop("status"))
+    name, prompt, raised_at, expires_at = (columns.pop(f"question_{part}") for part in _QUESTION)
+    question = None
+    if name is not None:
+        question = OpenQuestion(interrupt_id=name, prompt=prompt, raised_at=raised_at, expires_at=expires_at)
     return InvestigationRow(
         identity=identity,
         status=status,
         origin=Origin(**origin) if origin else None,
         spend=Spend(**columns.pop("spend")),
+        question=question,
         **columns,
     )

@@ -20,8 +20,8 @@ FREE_STALLS = 3
 MAX_RUNNING_IN_WORKSPACE = 4
 WORKFLOW_VERSIONS = (WORKFLOW,)
 """The workflow versions that this release claims: its own and the previous one (there is none yet)."""
-EVENT_VERSIONS = (EVENT_SCHEMA_VERSION,)
-"""The event schema versions that this release reads: its own and the previous one (there is none yet)."""
+EVENT_VERSIONS = (EVENT_SCHEMA_VERSION, EVENT_SCHEMA_VERSION - 1)
+"""The event schema versions that this release reads: its own and the previous one."""
 
 
 class Opening(Value):

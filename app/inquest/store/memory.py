@@ -15,7 +15,7 @@ from inquest.domain.fence import Fence
 from inquest.domain.investigation import TERMINAL, Status
 from inquest.errors import Halted, InvariantBroken, NotFound
 from inquest.ports import Chronicle, Clock, ReserveAnswer, Revision, Write
-from inquest.store import memory_actions, memory_aggregate, memory_claims
+from inquest.store import memory_actions, memory_aggregate, memory_claims, memory_interrupts
 from inquest.store.lease import EVENT_VERSIONS, LEASE, WORKFLOW_VERSIONS, Claimed, ClaimLimits, Opening
 from inquest.store.memory_aggregate import Aggregate
 from inquest.store.rules import ASKED, OPERATOR, check_contents, check_receipt, check_text, checked
@@ -203,6 +203,21 @@ class MemoryJournal:
         self._refer(draft, contents, contents)
         self._keep(draft, contents)
         return True
+
+    async def answer(self, investigation_id: str, interrupt_id: str, answer: str, *, actor: str = OPERATOR) -> None:
+        """Give a question its one answer, as `store.actions.PostgresActions` does. Raises NotFound, WrongStatus."""
+        check_text("the answer of an interrupt", answer)
+        draft = self._find(investigation_id).draft()
+        memory_interrupts.answer(draft, interrupt_id, answer, actor, self._clock.now())
+        self._keep(draft, {})
+
+    async def expire_interrupts(self) -> int:
+        """Go on without an answer where nobody gave one in seven days; gives how many."""
+        drafts = [aggregate.draft() for aggregate in self._aggregates.values()]
+        expired = [draft for draft in drafts if memory_interrupts.expire(draft, self._clock.now())]
+        for draft in expired:
+            self._keep(draft, {})
+        return len(expired)
 
     async def halt(self) -> None:
         """Let nothing be claimed and nothing be reserved until `resume`."""

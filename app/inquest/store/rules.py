@@ -42,6 +42,9 @@ CLOSED_BY_CANCEL: Mapping[EffectKind, bytes] = {
     EffectKind.MODEL: ModelFailed(kind=FailureCode.CANCELLED, message="the turn was cancelled").canonical(),
 }
 """The outcomes of effects that a cancel closes: nothing is known of what they may have brought."""
+ANSWERED_NOTE = "It was answered, and goes on."
+EXPIRED_NOTE = "Nobody answered the question in seven days: it goes on without an answer."
+"""What the readers of a question are told in its place."""
 _TRY = re.compile(r"/try/(\d+)$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 

@@ -12,6 +12,7 @@ from inquest.domain.projection import NOTHING_REBUILT
 from inquest.ports import Standing
 from inquest.store.database import Database
 from inquest.store.lease import ClaimLimits
+from inquest.store.rules import EXPIRED_NOTE
 
 MOST = 100
 """Rows that one pass changes of each kind; the next pass goes on."""
@@ -42,7 +43,7 @@ select q.interrupt_id, clock_timestamp() + q.remaining as until
 from inquest.interrupt q join inquest.investigation i using (investigation_id)
 where q.answered_at is null and q.expires_at <= clock_timestamp() and i.status = 'waiting' limit %(most)s
 """
-_EXPIRE_INTERRUPT = "select inquest.expire_interrupt(%(id)s, %(until)s, %(body)s, %(schema_version)s)"
+_EXPIRE_INTERRUPT = "select inquest.expire_interrupt(%(id)s, %(until)s, %(body)s, %(note)s, %(schema_version)s)"
 _EPISODES = "select inquest.sweep_episodes(%(most)s)"
 _TARGETS = "select inquest.ring_targets(%(most)s)"
 _DEAD_JOBS = "select inquest.delete_dead_jobs(%(silence_s)s, %(most)s)"
@@ -111,6 +112,7 @@ class PostgresSweep:
                 id=row.interrupt_id,
                 until=row.until,
                 body=body.canonical(),
+                note=EXPIRED_NOTE,
                 schema_version=EVENT_SCHEMA_VERSION,
             )
         return expired

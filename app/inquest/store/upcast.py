@@ -12,7 +12,8 @@ from inquest.errors import ReplayMismatch
 OLDEST_SCHEMA_VERSION = 1
 Upcaster = Callable[[dict[str, Json]], dict[str, Json]]
 UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
-"""By kind and the version it lifts from, to the next one. A kind that did not change has none."""
+"""By kind and the version it lifts from, to the next one. A kind that did not change has none, nor has one that only
+gained a field whose absence means what it meant before (`limits.max_questions` of run_started, version 2)."""
 
 
 def read_body(

@@ -72,6 +72,9 @@ class Heard:
     def note(self, what: str, text: str) -> None:
         self.notes.append((what, text))
 
+    def asks(self, what: str, text: str) -> None:
+        self.notes.append((what, text))
+
 
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:

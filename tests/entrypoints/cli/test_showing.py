@@ -23,14 +23,14 @@ class Posts:
     """The intake of the database that the commands run on."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     def open(self, service: str, workspace: str = "default") -> str:
         """Take an alert in, and give the investigation that it opens."""
         return asyncio.run(self._open(service, workspace))
 
     async def _open(self, service: str, workspace: str) -> str:
-        door = Door(self._database.url, self._database.conninfo)
+        door = Door(self.database.url, self.database.conninfo)
         try:
             accepted = await door.take(
                 arrival(firing(service=service), into=intake(workspace=workspace)), receipt_id=RandomIds().new()
@@ -40,7 +40,7 @@ class Posts:
         return accepted.investigations[0].investigation_id
 
     def change(self, statement: LiteralString, *values: str) -> None:
-        with psycopg.connect(self._database.conninfo, autocommit=True) as connection:
+        with psycopg.connect(self.database.conninfo, autocommit=True) as connection:
             connection.execute(statement, values)
 
 

@@ -41,6 +41,11 @@ class Service:
     async def send(self, method: str, path: str, headers: Mapping[str, str] = AUTH) -> httpx2.Response:
         return await self.client.request(method, path, headers=dict(headers))
 
+    async def post(self, path: str, body: object, headers: Mapping[str, str] = AUTH) -> httpx2.Response:
+        """Post JSON, or bytes as they are."""
+        given: dict[str, Any] = {"content": body} if isinstance(body, bytes) else {"json": body}
+        return await self.client.post(path, headers=dict(headers), **given)
+
     async def say(self, raw: bytes) -> Answer:
         """Send bytes as they are, and read one answer."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)

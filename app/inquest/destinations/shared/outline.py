@@ -77,9 +77,23 @@ def _banner(report: Report) -> tuple[Line, ...]:
 
 
 def _noted(report: Report) -> Line:
+    if report.kind == "question":
+        return (Plain(" "), foreign(report.note), *_how_to_answer(report))
     if report.kind == "cancelled" and report.note in CANCELLED_BECAUSE:
         return (Plain(f" {CANCELLED_BECAUSE[report.note]}"),)
     return (Plain(" "), foreign(report.note)) if report.note else ()
+
+
+def _how_to_answer(report: Report) -> Line:
+    """Say how the question is answered: nobody who reads a message can be expected to know."""
+    name = report.investigation_id
+    return (
+        Plain(" Answer with "),
+        Code(f'inquest answer {name} "TEXT"'),
+        Plain(" or at "),
+        Code(f"POST /v1/investigations/{name}/answer"),
+        Plain("; without an answer it goes on after seven days."),
+    )
 
 
 def _title(report: Report) -> Line:
@@ -116,6 +130,7 @@ def _what_happened(report: Report) -> Section:
         links.append((Link("the alert at its source", alert.generator_url),))
     if links:
         blocks.append(Paragraph((Plain("The alert links to: "), *joined(list(links), ", "))))
+    blocks.extend(_asked(report))
     blocks.append(_members(report))
     return Section("What happened and since when", tuple(blocks))
 
@@ -127,6 +142,18 @@ def _guess(guess: ServiceGuess) -> Line:
     how = {"catalogue": "as the service catalogue says", "label": "as the alert's label says"}
     known = how.get(guess.how, "guessed by convention")
     return (Plain("Taken for service "), code(guess.service_id), Plain(f", {known}."))
+
+
+def _asked(report: Report) -> list[Block]:
+    """Show what a human was asked and said: no code has checked it, and the diagnosis may rest on it."""
+    rows: list[Line] = []
+    for one in report.questions:
+        if one.answer is not None:
+            said: Line = (Plain(" Answered by "), foreign(one.actor), Plain(", unchecked: "), foreign(one.answer))
+        else:
+            said = (Plain(" Nobody answered." if one.expired else " Not answered yet."),)
+        rows.append((Plain("A human was asked: "), foreign(one.prompt), *said))
+    return [Bullets(tuple(rows))] if rows else []
 
 
 def _resolved(report: Report) -> Line:

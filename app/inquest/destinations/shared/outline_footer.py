@@ -32,7 +32,7 @@ def footer_lines(report: Report) -> tuple[Line, ...]:
                 f"{spend.connector_effects} of {limits.max_connector_effects} tool calls, "
                 f"{spend.input_tokens + spend.output_tokens:,} of {limits.max_tokens:,} tokens, "
                 f"{dollars(spend.usd_micros)} of {dollars(limits.max_usd_micros)}, "
-                f"at most {limits.wall_clock_s} s; {_internal(report)}"
+                f"at most {limits.wall_clock_s} s; {_questions(report)}{_internal(report)}"
             ),
         ),
     ]
@@ -61,6 +61,12 @@ def _times(report: Report) -> str:
     if report.ended_at is None:
         return f"Started {moment(report.started_at)}, not ended."
     return f"{moment(report.started_at)} to {moment(report.ended_at)}, {duration(report.ended_at - report.started_at)}."
+
+
+def _questions(report: Report) -> str:
+    """Count the questions to a human, where any may be asked."""
+    most = report.limits.max_questions
+    return f"{len(report.questions)} of {plural(most, 'question')}, " if most else ""
 
 
 def _internal(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""The options and the help of `cancel`, `rerun` and `delete`. Quick to import: what they do is in `acting`."""
+"""The options and the help of `answer`, `cancel`, `rerun` and `delete`. Quick to import: what they do is in `acting`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from inquest.entrypoints.cli.environment import read_settings
 
 Id = Annotated[str, typer.Argument(help="Id of an investigation.", metavar="INVESTIGATION")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def answer(
+    investigation: Id,
+    text: Annotated[
+        list[str],
+        typer.Argument(metavar="[INTERRUPT] TEXT", help="The answer in quotes, or - for standard input."),
+    ],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Answer the question that an investigation waits for. INTERRUPT names the question; else it is the open one."""
+    from inquest.entrypoints.cli.answering import answer as do
+
+    do(read_settings(), investigation, text, as_json=as_json)
 
 
 def cancel(investigation: Id, *, as_json: AsJson = False) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inquest.entrypoints.cli.acting_commands import cancel, delete, rerun
+from inquest.entrypoints.cli.acting_commands import answer, cancel, delete, rerun
 from inquest.entrypoints.cli.ending import ended_with, flushed
 from inquest.entrypoints.cli.environment import read_settings as _settings
 from inquest.entrypoints.cli.given import Given, is_id, read_body, shown_name
@@ -140,6 +140,7 @@ def show(
     return do(_settings(), investigation, follow=follow, as_json=as_json)
 
 
+app.command()(answer)
 app.command()(cancel)
 app.command()(rerun)
 app.command()(delete)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from inquest.domain.event import Event
 from inquest.entrypoints.cli.exits import Exit, exit_of
 from inquest.entrypoints.cli.tell import Teller
+from inquest.entrypoints.cli.waiting import how_to_answer
 from inquest.entrypoints.shown import shown
 from inquest.errors import InquestError, NotFound, StoreUnavailable
 from inquest.store.database import Database
@@ -110,7 +111,8 @@ async def follow(watched: Watched, teller: Teller, *, patience_s: float = MAX_FO
         if row["status"] in ENDED and not events:
             return Followed(row=row, degraded=degraded)
         if standing != (standing := _standing(row)) and standing:
-            teller.note(str(row["status"]), standing)
+            tell = teller.asks if row["status"] == "waiting" else teller.note
+            tell(str(row["status"]), standing)
         if not events:
             await asyncio.sleep(POLL_S)
     msg = f"the investigation did not end in {patience_s:g} s; it goes on"
@@ -125,7 +127,7 @@ def _standing(row: Mapping[str, Any]) -> str:
         case "deferred":
             return f"until {row['not_before']}: {row['defer_reason']}"
         case "waiting":
-            return "for an answer"
+            return f"for an answer: {how_to_answer(row)}" if row.get("question") else "for an answer"
         case _:
             return ""
 

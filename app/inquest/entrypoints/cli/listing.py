@@ -12,6 +12,7 @@ from inquest.destinations.shared.escape import terminal
 from inquest.entrypoints.cli.given import ListAsked
 from inquest.entrypoints.cli.halting import halt_lines
 from inquest.entrypoints.cli.reach import Reach, reached
+from inquest.entrypoints.cli.waiting import how_to_answer, question_of
 from inquest.settings import Settings
 
 _HEAD = ("opened (UTC)", "id", "status", "verdict", "service", "alert")
@@ -31,6 +32,9 @@ def show_list(settings: Settings, asked: ListAsked, *, as_json: bool) -> None:
         typer.echo(json.dumps(page))
     elif page["investigations"]:
         typer.echo(_aligned([_HEAD, *(_cells(row) for row in page["investigations"])]))
+        for row in page["investigations"]:
+            if question_of(row):
+                typer.echo(f"{terminal(str(row['id']))} asks: {question_of(row)}\n  answer with: {how_to_answer(row)}")
         if page["next"] is not None:
             typer.echo(f"more: the same with --cursor {terminal(str(page['next']))}")
     else:

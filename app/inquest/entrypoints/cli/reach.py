@@ -38,6 +38,12 @@ class Reach(Protocol):
     async def page(self, asked: ListAsked) -> Mapping[str, Any]:
         """List: {investigations, next}."""
 
+    async def one(self, investigation_id: str) -> Mapping[str, Any]:
+        """Read one."""
+
+    async def answer(self, investigation_id: str, interrupt_id: str, text: str) -> Mapping[str, Any]:
+        """Answer what one asks; give it."""
+
     async def cancel(self, investigation_id: str) -> Mapping[str, Any]:
         """End one; give it."""
 
@@ -85,6 +91,16 @@ class AtDatabase:
         filters, workspace = filters_of(asked, datetime.now(UTC)), asked.workspace or await self._only_workspace()
         page = await PostgresInvestigations(self._database, workspace).page(filters, after=after, limit=asked.limit)
         return {"investigations": [shown(row) for row in page.rows], "next": write_cursor(page)}
+
+    async def one(self, investigation_id: str) -> Mapping[str, Any]:
+        """Read one."""
+        return await self._shown(await self._workspace_of(investigation_id), investigation_id)
+
+    async def answer(self, investigation_id: str, interrupt_id: str, text: str) -> Mapping[str, Any]:
+        """Answer what one asks; give it."""
+        workspace = await self._workspace_of(investigation_id)
+        await PostgresActions(self._database, workspace).answer(investigation_id, interrupt_id, text)
+        return await self._shown(workspace, investigation_id)
 
     async def cancel(self, investigation_id: str) -> Mapping[str, Any]:
         """End one; give it."""
@@ -158,6 +174,16 @@ class AtService:
             name: value.isoformat() if isinstance(value, datetime) else value for name, value in given.items() if value
         }
         return await self._service.act("GET", INVESTIGATIONS, ("investigations", "next"), params=params)
+
+    async def one(self, investigation_id: str) -> Mapping[str, Any]:
+        """Read one."""
+        return await self._service.act("GET", f"{INVESTIGATIONS}/{investigation_id}", ("id", "status"))
+
+    async def answer(self, investigation_id: str, interrupt_id: str, text: str) -> Mapping[str, Any]:
+        """Answer what one asks; give it."""
+        path = f"{INVESTIGATIONS}/{investigation_id}/answer"
+        given = {"interrupt_id": interrupt_id, "answer": text}
+        return await self._service.act("POST", path, ("id", "status"), json=given)
 
     async def cancel(self, investigation_id: str) -> Mapping[str, Any]:
         """End one; give it."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import Any
 
 import typer
 
@@ -18,6 +19,7 @@ from inquest.entrypoints.cli.remote import connected
 from inquest.entrypoints.cli.remote_following import watched_at
 from inquest.entrypoints.cli.store_access import with_database
 from inquest.entrypoints.cli.tell import teller
+from inquest.entrypoints.cli.waiting import how_to_answer, question_of
 from inquest.errors import NotFound
 from inquest.settings import Settings
 from inquest.store.database import Database
@@ -49,8 +51,7 @@ def show_one(settings: Settings, investigation: str, *, follow: bool, as_json: b
 async def _show(watched: following.Watched, report: ReadReport, *, follow: bool, as_json: bool) -> int:
     row = await watched.row()
     if not follow and row["status"] not in following.ENDED:
-        waits = f": {terminal(str(row['defer_reason']))}" if row["defer_reason"] else ""
-        typer.echo(json.dumps(row) if as_json else terminal(f"{row['id']} is {row['status']}") + waits)
+        typer.echo(json.dumps(row) if as_json else standing(row))
         return Exit.ANSWERED
     ended = await following.follow(watched, teller(follow=follow, as_json=as_json))
     return await print_ended(ended, report, as_json=as_json)
@@ -60,6 +61,14 @@ async def print_ended(ended: following.Followed, report: ReadReport, *, as_json:
     """Print what became of an investigation, and give its exit code."""
     typer.echo(json.dumps(ended.shown) if as_json else await report_of(ended, report))
     return ended.exit
+
+
+def standing(row: Mapping[str, Any]) -> str:
+    """Say where one stands that has not ended, and what it waits for."""
+    waits = question_of(row) or terminal(str(row["defer_reason"]))
+    first = terminal(f"{row['id']} is {row['status']}") + (f": {waits}" if waits else "")
+    how = how_to_answer(row)
+    return f"{first}\nanswer with: {how}" if how else first
 
 
 async def report_of(ended: following.Followed, report: ReadReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Protocol
 
 from inquest.domain.event import Event
@@ -18,6 +19,9 @@ class Teller(Protocol):
     def note(self, what: str, text: str) -> None:
         """Take a line of our own: one word, and its text."""
 
+    def asks(self, what: str, text: str) -> None:
+        """Take a line of our own that nobody may miss: without an answer nothing goes on."""
+
 
 class Lines:
     """Prints a line for each."""
@@ -29,6 +33,10 @@ class Lines:
             print(line.shown(), flush=True)
 
     def note(self, what: str, text: str) -> None:
+        """Print it."""
+        say_now(what, text)
+
+    def asks(self, what: str, text: str) -> None:
         """Print it."""
         say_now(what, text)
 
@@ -44,15 +52,26 @@ class JsonLines:
         """Print it aside."""
         say_now(what, text, aside=True)
 
+    def asks(self, what: str, text: str) -> None:
+        """Print it aside."""
+        say_now(what, text, aside=True)
+
 
 class Silent:
-    """Prints nothing."""
+    """Prints nothing, but for a question, which goes to stderr."""
 
     def event(self, event: Event) -> None:
-        """Do nothing."""
+        """Print the line of a question aside."""
+        line = line_of(event) if event.body.kind == "interrupt_raised" else None
+        if line is not None:
+            print(line.shown(), file=sys.stderr, flush=True)
 
     def note(self, what: str, text: str) -> None:
         """Do nothing."""
+
+    def asks(self, what: str, text: str) -> None:
+        """Print it aside."""
+        say_now(what, text, aside=True)
 
 
 def teller(*, follow: bool, as_json: bool) -> Teller:

@@ -13,6 +13,7 @@ from typing_extensions import override
 from inquest.entrypoints.http.access import operator_only
 from inquest.entrypoints.http.acting import acting_router
 from inquest.entrypoints.http.alerts import Door, alerts_router
+from inquest.entrypoints.http.answering import answering_router
 from inquest.entrypoints.http.exports import exports_router
 from inquest.entrypoints.http.halting import Halts, halting_router
 from inquest.entrypoints.http.health import Health, health_router
@@ -80,6 +81,7 @@ def create_app(parts: HttpParts) -> FastAPI:
         exports_router(parts.readers, operator=operator),
         acting_router(parts.readers, operator=operator, ids=parts.door.ids, metrics=parts.door.metrics),
         halting_router(parts.halts, parts.readers, operator=operator),
+        answering_router(parts.readers, operator=operator, metrics=parts.door.metrics),
         health_router(parts.health, operator=operator),
     )
     for router in routers:

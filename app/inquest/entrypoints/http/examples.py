@@ -50,18 +50,21 @@ _ROW: dict[str, Any] = {
     "created_at": "2026-03-01T10:30:01Z",
     "started_at": "2026-03-01T10:30:02Z",
     "ended_at": "2026-03-01T10:30:05Z",
+    "question": None,
 }
 _CANCELLED = {**_ROW, "status": "cancelled", "verdict": "", "generation": 2}
 _QUEUED = {
     **_ROW, "id": "0199a3c5f0a17c3e8b1d2f4a6c8e0b16", "opened_by": "operator", "status": "queued", "verdict": "",
     "generation": 0, "deadline_at": None, "parent_id": ID, "started_at": None, "ended_at": None,
 }  # fmt: skip
+_ANSWERED = {**_ROW, "status": "queued", "verdict": "", "generation": 2, "ended_at": None}
+ANSWER_BODY: dict[str, Any] = {"interrupt_id": f"{ID}-q1", "answer": "payments-eu: its traffic was moved at 10:20 UTC"}
 _EVENT = {
     "seq": 3,
     "batch_id": "batch/3",
     "generation": 2,
     "attempt": 1,
-    "schema_version": 1,
+    "schema_version": 2,
     "body": {"kind": "generation_advanced", "owner_id": "w-2", "generation": 2, "attempt": 1, "why": "lease_expired"},
     "body_digest": "sha256:" + "0" * 64,
     "prev_digest": "sha256:" + "1" * 64,
@@ -155,6 +158,12 @@ HALT_REFUSALS: Responses = {
     **UNAVAILABLE,
 }
 WRONG_STATUS = problem(409, "Its status does not allow it", wrong_status="it has already succeeded")
+NOT_WAITING = problem(409, "It waits for no answer, or for another", wrong_status="it was answered before")
+UNREADABLE_ANSWER: Responses = {
+    **problem(400, "The body was cut off", cut_off="the sender went away in the middle of its body"),
+    **problem(408, "The body did not come in time", slow_body="the body was not there after 10 s"),
+    **problem(413, "Too large", too_large="the body is larger than 65536 bytes"),
+}
 CANNOT_DELETE = problem(
     501, "The database has no retention role",
     cannot_delete="this database has no retention role: create role inquest_retention nologin; grant inquest_retention to inquest",
@@ -195,6 +204,7 @@ BUNDLE: Responses = {
     }
 }
 CANCELLED = answered(InvestigationShown, _CANCELLED, description="It is cancelled, now or since before")
+ANSWERED = answered(InvestigationShown, _ANSWERED, description="The answer is recorded, and it is queued to go on")
 RERUN: Responses = {
     **answered(InvestigationShown, _QUEUED, status=201, description="The new investigation"),
     **answered(InvestigationShown, _QUEUED, description="The one that was opened under this Idempotency-Key before"),

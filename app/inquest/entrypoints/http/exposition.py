@@ -13,12 +13,12 @@ from typing_extensions import override
 from inquest.telemetry import Metrics
 
 OF_THE_SERVICE = (
-    "posts", "members", "backpressure", "accept_seconds", "investigations", "running", "queued", "oldest_queued_seconds",
-    "halted", "database_up",
+    "posts", "members", "backpressure", "accept_seconds", "investigations", "questions", "running", "queued",
+    "oldest_queued_seconds", "halted", "database_up",
 )  # fmt: skip
 OF_A_WORKER = (
-    "investigations", "stage_errors", "effects", "repeated_dispatches", "abandoned_effects", "late_outcomes", "deliveries",
-    "watchdog_missing",
+    "investigations", "stage_errors", "effects", "repeated_dispatches", "abandoned_effects", "late_outcomes", "questions",
+    "deliveries", "watchdog_missing",
 )  # fmt: skip
 """What each process shows: what it counts itself, and what the service asks the database for all of them."""
 

@@ -16,6 +16,7 @@ from inquest.errors import NotFound
 from inquest.store.actions import PostgresActions
 from inquest.store.event_pages import PostgresEvents
 from inquest.store.investigations import PostgresInvestigations
+from inquest.wire.redaction import Redactor
 
 MAX_WORKSPACE_CHARS = 63
 ReportForm = Literal["md", "json", "html"]
@@ -34,6 +35,7 @@ class Reader:
     ceilings: DailyCeilings
     workspace: str
     exporting: Exporting
+    redactor: Redactor
 
 
 def named_by(readers: Mapping[str, Reader]) -> Callable[..., Reader]:

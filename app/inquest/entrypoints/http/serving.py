@@ -60,6 +60,7 @@ def build_app(process: Process) -> FastAPI:
                     ceilings=workspace.ceilings,
                     workspace=name,
                     exporting=Exporting(database, process.home.key),
+                    redactor=workspace.redactor,
                 )
                 for name, workspace in process.workspaces.items()
             },

@@ -35,6 +35,15 @@ class PostTaken(Value):
     investigations: tuple[Admitted, ...]
 
 
+class QuestionShown(Value):
+    """What a waiting investigation asks; it goes on without an answer at `expires_at`. `prompt` is untrusted text."""
+
+    interrupt_id: str
+    prompt: str
+    raised_at: Instant
+    expires_at: Instant
+
+
 class InvestigationShown(Value):
     """One investigation. `verdict`, `title` and `service` are "" while unknown; `severity_rank` is 4 critical to 1 info."""
 
@@ -59,6 +68,7 @@ class InvestigationShown(Value):
     created_at: Instant
     started_at: Instant | None
     ended_at: Instant | None
+    question: QuestionShown | None = Field(description="While it waits for an answer")
 
 
 class InvestigationList(Value):

@@ -137,7 +137,8 @@ def _with_answer(state: LoopState, batch: str, call: PlannedCall, joined: Joined
         case ByInternal(result=result):
             return _by_internal(state, batch, call, result, record)
         case ByInterrupt(interrupt_id=name):
-            return _counted(state, _answer(state, batch, call).but(how="interrupt", key=name), "internal_calls")
+            asked = _answer(state, batch, call).but(how="interrupt", key=name, fresh=True)
+            return _counted(state, asked, "internal_calls")
         case unknown:
             assert_never(unknown)
 

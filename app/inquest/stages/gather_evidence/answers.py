@@ -7,6 +7,7 @@ import json
 from inquest.domain.failure import Failure
 from inquest.domain.value import Json
 from inquest.ports import Exchange
+from inquest.stages.gather_evidence.excerpt import one_line
 from inquest.stages.gather_evidence.kit import Frame
 from inquest.stages.gather_evidence.limits import BATCH_SHARE, SEEDS_SHARE, result_bytes
 from inquest.stages.gather_evidence.render import fenced
@@ -27,7 +28,7 @@ def answer_text(state: LoopState, answer: Answer, frame: Frame) -> str:
         case "refusal":
             return f"refused: {answer.code}: {answer.text}"
         case "interrupt":
-            return fenced(answer.text, frame.boundary, "answer of a human") if answer.foreign else answer.text
+            return _human_text(state, answer, frame)
         case "internal":
             if answer.foreign:
                 return fenced(answer.text, frame.boundary, f"{answer.evidence[0]} (more of it)")
@@ -102,6 +103,14 @@ def _receipt_text(state: LoopState, answer: Answer, frame: Frame) -> str:
     if answer.next_cursor is not None:
         parts.append(f"more pages: call again with cursor {answer.next_cursor}")
     return "\n".join(parts) or "answered, and there is nothing."
+
+
+def _human_text(state: LoopState, answer: Answer, frame: Frame) -> str:
+    """Give what a human said, inside the boundary as everything that others wrote; or our word that nobody did."""
+    if not answer.foreign:
+        return answer.text
+    most = result_bytes(state.investigation.limits, of=state.batch_size(answer.batch), share=BATCH_SHARE)
+    return fenced(one_line(answer.text, most), frame.boundary, "answer of a human")
 
 
 def _replay_text(state: LoopState, answer: Answer, frame: Frame) -> str:

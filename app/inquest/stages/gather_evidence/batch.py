@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from inquest.domain.planned import (
     ByInternal,
+    ByInterrupt,
     ByReceipt,
     ByRefusal,
     ByReplay,
@@ -23,16 +24,29 @@ from inquest.ports import Acts
 from inquest.stages.gather_evidence import internal_tools
 from inquest.stages.gather_evidence.absorb import with_result
 from inquest.stages.gather_evidence.loop import RunBatch
-from inquest.stages.gather_evidence.state import LoopState
+from inquest.stages.gather_evidence.state import LoopState, call_path
+from inquest.stages.questions import next_name
+
+
+@dataclass(frozen=True)
+class ToAsk:
+    """What a call asks a human; `call_key` is its place."""
+
+    prompt: str
+    call_key: str
 
 
 @dataclass
 class Answers:
-    """The answers of a batch in planned order, the bytes of our own ones, and the tools that searches found."""
+    """The answers of a batch in planned order, the bytes of our own ones, and the tools that searches found.
+
+    `question` is what a human is to be asked: the one answer that is still to come.
+    """
 
     joined: tuple[Joined, ...] = ()
     contents: dict[str, bytes] = field(default_factory=dict)
     found: tuple[str, ...] = ()
+    question: ToAsk | None = None
 
 
 async def answer_batch(step: RunBatch, state: LoopState, acts: Acts, tools: Mapping[str, ToolSpec]) -> Answers:
@@ -48,6 +62,9 @@ async def answer_batch(step: RunBatch, state: LoopState, acts: Acts, tools: Mapp
                 joined.append(ByReplay(key=receipts.get(key, key)))
             case Refuse(code=code, hint=hint):
                 joined.append(ByRefusal(code=code, hint=hint))
+            case Internal(tool=internal_tools.ASK_HUMAN.name, arguments=arguments):
+                answers.question = ToAsk(str(arguments["question"]), call_path(step.batch, call.ordinal))
+                joined.append(ByInterrupt(interrupt_id=next_name(state.investigation)))
             case Internal() as plan:
                 state, internal = await _internal(plan, state, acts, tools, answers)
                 joined.append(internal)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inquest.domain.investigation import Facts, Integrations
+from inquest.domain.investigation import Facts, Integrations, Investigation
+from inquest.domain.question import Question
 from inquest.errors import InvariantBroken
 from inquest.stages.gather_evidence.excerpt import one_line
 from inquest.stages.gather_evidence.limits import BRIEF_SHARE, part_bytes
 from inquest.stages.gather_evidence.render import explained, fenced, window_text
 from inquest.stages.gather_evidence.state import LoopState
+from inquest.stages.questions import question_at
+from inquest.stages.resolve_integrations import BY_RULE
 
 MAX_VALUE_BYTES = 400
 MAX_LINES = 60
@@ -29,7 +32,7 @@ def brief(state: LoopState, boundary: str) -> str:
             explained(boundary),
             "",
             "The alert and what was made of it:",
-            fenced(_bounded(_facts(facts, integrations), most), boundary, "alert"),
+            fenced(_bounded([*_facts(facts, integrations), *_asked(state.investigation)], most), boundary, "alert"),
             f"Incident window: {window_text(window.incident)}. Baseline: {window_text(window.baseline)}.",
             *last_hour,
             f"Connected: {', '.join(f'{one.name} ({one.type}, {one.health})' for one in integrations.sources) or 'nothing'}.",
@@ -54,6 +57,15 @@ def _facts(facts: Facts, integrations: Integrations) -> list[str]:
     }
     labels = {f"label {name}": value for name, value in sorted(facts.labels.items())}
     return [f"{name}: {value}" for name, value in {**members, **labels}.items() if value]
+
+
+def _asked(investigation: Investigation) -> list[str]:
+    """Give what a rule asked a human before the plan, and the answer: what the model asks is in its turns."""
+    match question_at(investigation, BY_RULE):
+        case Question(prompt=prompt, answer=str(answer)):
+            return [f"asked of a human: {prompt}", f"answered: {answer}"]
+        case _:
+            return []
 
 
 def _bounded(lines: Iterable[str], most_bytes: int) -> str:

@@ -24,8 +24,9 @@ from inquest.errors import InvariantBroken
 from inquest.ports import InvalidQuery
 from inquest.stages.gather_evidence.arguments import MAX_HINT_CHARS, BadArguments, asked_window, checked, parse
 from inquest.stages.gather_evidence.identity import DEFAULT_STEP_MS, query_identity
-from inquest.stages.gather_evidence.internal_tools import INTERNAL_TOOLS
+from inquest.stages.gather_evidence.internal_tools import ASK_HUMAN, OWN_TOOLS
 from inquest.stages.gather_evidence.state import LoopState
+from inquest.stages.questions import questions_left
 from inquest.stages.tools import BoundTool
 
 TRUNCATED = frozenset({"length", "max_tokens"})
@@ -47,10 +48,11 @@ class Offer:
 
 @dataclass
 class _Taken:
-    """What this batch has taken so far: call identities by key, and how many effects may still be reserved."""
+    """What this batch has taken so far: call identities by key, what may still be reserved, and whether it asks."""
 
     keys: dict[str, str]
     effects_left: int
+    asks: bool = False
 
 
 def plan_calls(state: LoopState, reply: Reply, offer: Offer) -> tuple[PlannedCall, ...]:
@@ -115,8 +117,10 @@ def _plan(state: LoopState, call: ToolCall, ordinal: int, offer: Offer, taken: _
     _check_offered(call.name, offer)
     try:
         raw = parse(call.arguments, cut=cut)
-        if call.name in INTERNAL_TOOLS:
-            arguments = checked(raw, INTERNAL_TOOLS[call.name].parameters)
+        if call.name in OWN_TOOLS:
+            arguments = checked(raw, OWN_TOOLS[call.name].parameters)
+            if call.name == ASK_HUMAN.name:
+                _take_question(state, taken)
             return Internal(tool=call.name, arguments=arguments)
         bound = offer.tools[call.name]
         query = _query(state, bound, checked(raw, bound.spec.parameters))
@@ -128,12 +132,21 @@ def _plan(state: LoopState, call: ToolCall, ordinal: int, offer: Offer, taken: _
 def _check_offered(name: str, offer: Offer) -> None:
     if not offer.offered:
         raise _Refused(FailureCode.CAPABILITY_DENIED, "tools are withdrawn: conclude from what there is")
-    if name in offer.offered and (name in INTERNAL_TOOLS or name in offer.tools):
+    if name in offer.offered and (name in OWN_TOOLS or name in offer.tools):
         return
     known = name in offer.tools
     code = FailureCode.CAPABILITY_DENIED if known else FailureCode.INVALID_QUERY
     said = "this tool is not on offer now; search_tools brings it in" if known else "there is no such tool"
     raise _Refused(code, f"{said}. Allowed: {', '.join(offer.offered)}")
+
+
+def _take_question(state: LoopState, taken: _Taken) -> None:
+    """Let a batch ask a human once, while questions are left."""
+    if taken.asks:
+        raise _Refused(FailureCode.INVALID_QUERY, "a turn asks one question: put what you need to know into it")
+    if not questions_left(state.investigation):
+        raise _Refused(FailureCode.BUDGET_EXHAUSTED, "no question is left: go on with what there is")
+    taken.asks = True
 
 
 def _query(state: LoopState, bound: BoundTool, arguments: dict[str, Json]) -> Query:

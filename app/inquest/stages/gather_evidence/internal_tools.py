@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inquest.domain.budget import MAX_HYPOTHESES
+from inquest.domain.budget import MAX_HYPOTHESES, MAX_QUESTION_CHARS, Limits
 from inquest.domain.failure import FailureCode
 from inquest.domain.hypothesis import Hypothesis, LedgerEntry
 from inquest.domain.tool import ToolSpec
@@ -84,6 +84,20 @@ INTERNAL_TOOLS: dict[str, ToolSpec] = {
     )
 }
 """In the order in which they are offered: the three reserved ones, then open_hypothesis."""
+
+ASK_HUMAN = _spec(
+    "ask_human",
+    "Ask the engineer on call what no tool can tell, in one question. The investigation stops until it is answered, "
+    "which may take hours: ask only what decides between hypotheses, and only when the tools have been tried.",
+    _object(["question"], question={"type": "string", "minLength": 1, "maxLength": MAX_QUESTION_CHARS}),
+)
+OWN_TOOLS: dict[str, ToolSpec] = {**INTERNAL_TOOLS, ASK_HUMAN.name: ASK_HUMAN}
+"""Every tool that we answer ourselves, or let a human answer."""
+
+
+def offered_by_us(limits: Limits) -> dict[str, ToolSpec]:
+    """Give those that are on offer: a human is asked only where the configuration lets somebody be asked."""
+    return OWN_TOOLS if limits.max_questions else INTERNAL_TOOLS
 
 
 def evidence_wanted(state: LoopState, tool: str, arguments: Mapping[str, Json]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import NoReturn, assert_never
 
 from inquest.domain.budget import MODEL_TURN_TIMEOUT_S
 from inquest.domain.effect import Receipt, Reservation
@@ -23,12 +23,12 @@ from inquest.domain.event import (
 from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation, StopReason
 from inquest.domain.planned import ByReceipt, PlannedCall
 from inquest.domain.transcript import Reply
-from inquest.errors import BudgetExhausted, Halted, InvariantBroken
-from inquest.ports import Acts, Answered
+from inquest.errors import BudgetExhausted, Halted, InvariantBroken, WaitsForAnswer
+from inquest.ports import Acts, Answered, Revision
 from inquest.stages.gather_evidence.asking import Question
-from inquest.stages.gather_evidence.batch import answer_batch
+from inquest.stages.gather_evidence.batch import ToAsk, answer_batch
 from inquest.stages.gather_evidence.calls import Offer, plan_calls, reservations, unlisted, without_effects
-from inquest.stages.gather_evidence.internal_tools import INTERNAL_TOOLS
+from inquest.stages.gather_evidence.internal_tools import offered_by_us
 from inquest.stages.gather_evidence.kit import GatherKit
 from inquest.stages.gather_evidence.limits import schema_tokens
 from inquest.stages.gather_evidence.loop import Ask, Conclude, RunBatch, Select, Steer, absorb, concluded, next_step
@@ -40,6 +40,7 @@ from inquest.stages.gather_evidence.stopping import concluding_reserve, spending
 from inquest.stages.gather_evidence.view import ParsedContents, has_decisive, held_digests
 from inquest.stages.kit import Stage
 from inquest.stages.present import fit_to_ask
+from inquest.stages.questions import raised, revision_of
 
 CEILINGS: dict[str, StopReason] = {
     "deadline_at": "deadline",
@@ -53,8 +54,8 @@ LEAST_TIMEOUT_S = 1.0
 def bind(kit: GatherKit, acts: Acts) -> Stage:
     """Give stage 4 as a function of the state. It resumes from whatever the journal holds.
 
-    Raises FenceLost, Halted, StoreUnavailable from the store, ReplayMismatch for a journal that cannot be
-    folded; CancelledError passes, and what it cut keeps its reservation.
+    Raises FenceLost, Halted, StoreUnavailable from the store, WaitsForAnswer when a human was asked, ReplayMismatch
+    for a journal that cannot be folded; CancelledError passes, and what it cut keeps its reservation.
     """
 
     async def gather_evidence(state: Investigation) -> EvidenceGathered:
@@ -74,6 +75,7 @@ class _Entry:
     receipts: Sequence[Receipt] = ()
     reservations: Sequence[Reservation] = ()
     contents: Mapping[str, bytes] = field(default_factory=dict)
+    revisions: Sequence[Revision] = ()
 
 
 class _Loop:
@@ -128,6 +130,7 @@ class _Loop:
             receipts=entry.receipts,
             reservations=entry.reservations,
             contents=entry.contents,
+            revisions=entry.revisions,
             spend=state.spend,
         )
         self._state = state
@@ -142,7 +145,7 @@ class _Loop:
         about = "" if facts is None else f"{facts.alert_name} {facts.error_message} {facts.service} {facts.expression}"
         offered = select(
             fit_to_ask(self._kit.frame.tools, state.investigation),
-            INTERNAL_TOOLS,
+            offered_by_us(state.investigation.limits),
             planned=[tool.name for tool in state.plan.tools],
             about=about,
             most_tokens=schema_tokens(state.investigation.limits),
@@ -152,8 +155,8 @@ class _Loop:
     def _swapped(self, found: tuple[str, ...]) -> list[SelectionChanged]:
         """Give the offer with `found` in it, unless it is the one that stands."""
         state = self._state
-        most_tokens = schema_tokens(state.investigation.limits)
-        offered = swap_in(state.offered or (), found, self._kit.frame.tools, INTERNAL_TOOLS, most_tokens=most_tokens)
+        limits, known = state.investigation.limits, self._kit.frame.tools
+        offered = swap_in(state.offered or (), found, known, offered_by_us(limits), most_tokens=schema_tokens(limits))
         if offered == state.offered:
             return []
         return [SelectionChanged(turn=state.next_turn, offered=offered, why="search_tools brought tools in")]
@@ -165,7 +168,17 @@ class _Loop:
         events: list[EventBody] = [BatchJoined(batch=step.batch, results=answers.joined)]
         if answers.found:
             events.extend(LoopSteered(steering=selection) for selection in self._swapped(answers.found))
+        if answers.question is not None:
+            await self._ask_human(events, answers.contents, answers.question)
         await self._write(_Entry(events=tuple(events), contents=answers.contents))
+
+    async def _ask_human(self, joined: list[EventBody], contents: Mapping[str, bytes], asked: ToAsk) -> NoReturn:
+        """Commit the join, the question, its revision and the end of the lease at once, and let go."""
+        now = self._acts.clock.now()
+        question = raised(self._state.investigation, asked.prompt, call_key=asked.call_key, now=now)
+        events = (*joined, question)
+        await self._write(_Entry(events=events, contents=contents, revisions=(revision_of(question),)))
+        raise WaitsForAnswer(question.interrupt_id)
 
     async def _next_turn(self, step: Ask) -> Gathered | None:
         """Ask the next turn, or record what has to be recorded before it can be asked. Gives the end, if this is it."""

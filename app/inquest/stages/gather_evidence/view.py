@@ -14,7 +14,7 @@ from inquest.ports import LoopView
 from inquest.stages.exhibits import held_at_once
 from inquest.stages.gather_evidence.answers import exchange
 from inquest.stages.gather_evidence.conversation import conversation
-from inquest.stages.gather_evidence.internal_tools import INTERNAL_TOOLS
+from inquest.stages.gather_evidence.internal_tools import OWN_TOOLS
 from inquest.stages.gather_evidence.kit import Frame
 from inquest.stages.gather_evidence.limits import answer_tokens
 from inquest.stages.gather_evidence.state import LoopState
@@ -59,7 +59,7 @@ def loop_view(state: LoopState, frame: Frame, contents: Mapping[str, bytes]) -> 
     """
     last = state.withdrawn is not None or state.investigation.gathered is not None
     offered = () if last else (state.offered or ())
-    known = {**frame.tools, **INTERNAL_TOOLS}
+    known = {**frame.tools, **OWN_TOOLS}
     return LoopView(
         investigation=state.investigation,
         turn=state.next_turn,
