@@ -7,7 +7,7 @@ ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint e2e bench crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
+.PHONY: help demo test lint e2e outage bench crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 15
@@ -30,6 +30,9 @@ crash: .venv/ready-dev ## Real processes killed at 24 named points, 20 schedules
 
 crash-mutants: .venv/ready-dev ## The guards of durability taken out one at a time: each must turn the matrix red
 	$(BIN)/python -m tests.crash --mutants $(ARGS)
+
+outage: .venv/ready-dev ## Postgres away for 60 s under load, stopped and then frozen (the short form is in e2e)
+	$(PYTEST) tests/e2e/test_postgres_away.py --away-s 60 $(ARGS)
 
 bench: .venv/ready-dev ## Measurements; never part of the tests
 	$(BIN)/python -m bench $(ARGS)

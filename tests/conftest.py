@@ -21,6 +21,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 pytest_plugins = ["tests.postgres"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make outage` take the database away for longer than the tests do."""
+    parser.addoption("--away-s", type=float, default=6.0, help="seconds for which tests/e2e takes Postgres away")
+
+
 @pytest.fixture(autouse=True)
 def logs_as_they_were() -> Iterator[None]:
     """Undo a test's set-up of logs: they would go to the standard error that pytest captured for that test alone."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 import structlog
 
@@ -19,8 +20,9 @@ from inquest.entrypoints.http.exposition import OF_THE_SERVICE
 from inquest.entrypoints.http.readers import Reader
 from inquest.store.database import Database
 from inquest.telemetry import create_metrics
-from tests.entrypoints.http.service import AUTH, Service, one_workspace, serving
+from tests.entrypoints.http.service import AUTH, PATIENCE_S, Service, one_workspace, serving
 from tests.fakes.loopback import Hang, loopback
+from tests.fakes.wire import wire_to
 from tests.store.door import Door, arrival, firing, intake
 from tests.waiting import until
 
@@ -70,6 +72,29 @@ async def test_a_database_that_hangs_holds_up_neither_a_probe_nor_a_scrape(
 
     assert [one.status_code for one in probes] == [503] * 20 + [200]
     assert "inquest_database_up 0.0" in scraped.text
+
+
+async def test_a_database_that_falls_silent_is_told_to_senders_long_before_their_patience_ends_and_nothing_is_lost(
+    rows: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inquest.runtime.intake.ACCEPT_TIMEOUT_S", 2 * PATIENCE_S)
+    async with wire_to(rows.conninfo) as (wire, url), serving(Database(url), one_workspace(tmp_path)) as service:
+        assert (await _firing(service, 0)).status_code == 202
+        wire.fall_silent()
+        refused = await asyncio.gather(*(_firing(service, n) for n in range(1, 20)))
+        again = await _firing(service, 20)
+        wire.speak()
+        taken = await asyncio.gather(*(_firing(service, n) for n in range(30)))
+
+    assert {(one.status_code, one.headers["retry-after"]) for one in (*refused, again)} == {(503, "5")}
+    assert {one.status_code for one in taken} == {202}
+    assert rows.column("select count(*) from alert") == [30]
+
+
+async def _firing(service: Service, number: int) -> httpx2.Response:
+    labels = {"alertname": "Broken", "instance": str(number)}
+    alert = {"status": "firing", "labels": labels, "fingerprint": f"{number:x}"}
+    return await service.client.post("/v1/alerts/am", json={"version": "4", "groupKey": "{}", "alerts": [alert]})
 
 
 async def test_twenty_probes_of_a_hanging_database_are_one_question() -> None:
