@@ -7,7 +7,7 @@ ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint e2e outage bench crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
+.PHONY: help demo test lint e2e outage bench storm crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 15
@@ -36,6 +36,9 @@ outage: .venv/ready-dev ## Postgres away for 60 s under load, stopped and then f
 
 bench: .venv/ready-dev ## Measurements; never part of the tests
 	$(BIN)/python -m bench $(ARGS)
+
+storm: .venv/ready-dev ## 10,000 alerts in a minute over 20 groups, twice: what comes of them, to the row
+	$(BIN)/python -m bench.storm $(ARGS)
 
 lint: .venv/ready-dev ## Every check of the code, all of them even when one fails
 	@$(MAKE) --no-print-directory --keep-going lint-ruff lint-format lint-types lint-imports lint-house

@@ -162,9 +162,9 @@ class Installation:
             yield process
 
     @contextmanager
-    def working(self) -> Iterator[Running]:
-        """Run `inquest work`; it claims inside the `with`."""
-        with running("work", ours("work", ATTENDED), self.folder, self.environment) as process:
+    def working(self, name: str = "work") -> Iterator[Running]:
+        """Run `inquest work`; it claims inside the `with`. `name` is that of its log."""
+        with running(name, ours("work", ATTENDED), self.folder, self.environment) as process:
             until(lambda: process.has_said("worker_started"), "inquest work is ready")
             yield process
 

@@ -34,6 +34,7 @@ class Pace(Value):
     seconds: float
     most: int
     per_second: float | None = None
+    overtime_s: float = OVERTIME_S
 
     @property
     def posts(self) -> int:
@@ -166,7 +167,7 @@ async def _run(
             if pace.per_second is not None:
                 due = start + number / pace.per_second
                 await clock.sleep(max(due - clock.now(), 0.0))
-                if clock.now() - start > pace.seconds + OVERTIME_S:
+                if clock.now() - start > pace.seconds + pace.overtime_s:
                     ledger.given_up(clock.now() - due)
                     continue
                 ledger.sent_late += clock.now() - due > LATE_S

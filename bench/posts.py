@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from typing import Literal
 
 ALERTS = 5
 SOURCE = "http://prometheus:9090"
+STORM_PODS = 25
+"""Of each group: they repeat, as a storm's alerts do."""
+StormLabels = Literal["pods", "random"]
 
 
 def new_post(number: int, starts_at: str) -> bytes:
@@ -19,8 +24,20 @@ def group_post(number: int, starts_at: str) -> bytes:
     return post(f"known-{number:03}", starts_at)
 
 
-def post(service: str, starts_at: str) -> bytes:
-    """Write a firing post of ALERTS pods of `service`. `starts_at` is RFC 3339."""
+def storm_service(group: int) -> str:
+    """Name the service of a storm's group."""
+    return f"storm-{group:02}"
+
+
+def storm_post(number: int, groups: int, starts_at: str, labels: StormLabels) -> bytes:
+    """Write the post `number` of a storm over `groups`: one alert, of a pod that repeats or of one never seen before."""
+    group, of_group = number % groups, number // groups
+    pod = f"{of_group % STORM_PODS}" if labels == "pods" else hashlib.sha256(str(number).encode()).hexdigest()[:12]
+    return post(storm_service(group), starts_at, pods=(pod,))
+
+
+def post(service: str, starts_at: str, *, pods: Sequence[str] = tuple(map(str, range(ALERTS)))) -> bytes:
+    """Write a firing post of `pods` of `service`, ALERTS of them by default. `starts_at` is RFC 3339."""
     group = {"alertname": "ErrorRatioHigh", "namespace": "shop", "service": service}
     summary = {"summary": "More than a fifth of the requests fail"}
     return json.dumps(
@@ -35,7 +52,7 @@ def post(service: str, starts_at: str) -> bytes:
             "commonAnnotations": summary,
             "externalURL": "http://alertmanager:9093",
             "alerts": [_alert({**group, "severity": "critical", "pod": f"{service}-{pod}"}, starts_at, summary)
-                       for pod in range(ALERTS)],
+                       for pod in pods],
         },
         separators=(",", ":"),
     ).encode()  # fmt: skip

@@ -36,6 +36,7 @@ class Shape(Value):
 
 TWENTY_TURNS = Shape(calls=(*[2] * (MAX_INVESTIGATION_LOOPS - 2), 4))
 """20 turns and 40 calls: the last turn has none."""
+THREE_TURNS = Shape(calls=(2, 2))
 SEQUENTIAL = Shape(calls=(1,) * (MAX_INVESTIGATION_LOOPS - 1))
 BATCHES = Shape(calls=(*[8] * 7, 4))
 """As many calls at once as a turn runs. The 60th is the last that an investigation may make, so the next turn is the

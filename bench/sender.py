@@ -13,8 +13,8 @@ from functools import partial
 
 from bench.errors import BenchBroken
 from bench.http11 import Connection, connect, posting
-from bench.pace import ANSWER_S, OVERTIME_S, Pace, RealClock, Sent, send
-from bench.posts import group_post, new_post
+from bench.pace import ANSWER_S, Pace, RealClock, Sent, send
+from bench.posts import StormLabels, group_post, new_post, storm_post
 from inquest.domain.value import Value
 
 START_S = 60.0
@@ -22,7 +22,10 @@ START_S = 60.0
 
 
 class Plan(Value):
-    """What is sent where. Posts are of the groups `groups`, in turn; 0: each of a new group, from `first` on."""
+    """What is sent where. Posts are of the groups `groups`, in turn; 0: each of a new group, from `first` on.
+
+    With `storm` each brings one alert: of one of a few pods, or with a label that no other alert has.
+    """
 
     host: str
     port: int
@@ -32,11 +35,15 @@ class Plan(Value):
     first: int
     groups: int
     pace: Pace
+    storm: StormLabels | None = None
 
 
 def requests_of(plan: Plan) -> Callable[[int], bytes]:
     """Write every request before the first is sent, and give them by number."""
     wrap = partial(posting, plan.path, host=f"{plan.host}:{plan.port}", token=plan.token)
+    if plan.storm is not None:
+        told = [wrap(storm_post(number, plan.groups, plan.starts_at, plan.storm)) for number in range(plan.pace.posts)]
+        return told.__getitem__
     if plan.groups:
         known = [wrap(group_post(number, plan.starts_at)) for number in range(plan.groups)]
         return lambda number: known[number % plan.groups]
@@ -55,7 +62,7 @@ async def follow(plan: Plan) -> Sent:
 
 def sent_by_process(plan: Plan) -> Sent:
     """Let a process of its own follow `plan`. Raises BenchBroken when it fails."""
-    patience = plan.pace.seconds + OVERTIME_S + ANSWER_S + START_S
+    patience = plan.pace.seconds + plan.pace.overtime_s + ANSWER_S + START_S
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "bench.sender"],

@@ -1,7 +1,8 @@
 """A model provider and a Prometheus that answer at once, in one process of their own, for real workers.
 
 `python -m bench.stand_in` prints the port that it listens on. The provider speaks OpenAI's chat completions and follows the script of 20
-turns: which turn it is asked is the number of its own replies in the conversation. Prometheus gives one series.
+turns, or with `short` that of 3: which turn it is asked is the number of its own replies in the conversation. GET /answered says
+how many completions it gave. Prometheus gives one series.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from bench.installation import HOST, Installation, running, until
 from bench.instant_source import POINTS
-from bench.script import CONCLUSION, DIAGNOSIS, TWENTY_TURNS, calls
+from bench.script import CONCLUSION, DIAGNOSIS, THREE_TURNS, TWENTY_TURNS, Shape, calls
 from inquest.entrypoints.cli.attended import end_with_the_starter
 from tests.fakes.loopback import Reply, Seen, loopback
 
 TOOL = "prometheus_query_range"
 COMPLETIONS = "/v1/chat/completions"
+TOKENS_IN, TOKENS_OUT = 1_000, 50
+"""What each completion says that it used."""
 _EMPTY: dict[str, object] = {"rules": {"groups": []}, "alerts": {"alerts": []}, "metadata": {}}
 """What Prometheus answers where a list is wrong; elsewhere a list without anything in it."""
 
 
-def completion(asked: Mapping[str, Any]) -> dict[str, object]:
+def completion(asked: Mapping[str, Any], shape: Shape = TWENTY_TURNS) -> dict[str, object]:
     """Write the next reply of the script to the request `asked`. A request without tools is for the diagnosis."""
     turn = sum(message["role"] == "assistant" for message in asked["messages"]) + 1
-    wanted = calls(TWENTY_TURNS, turn, TOOL) if asked.get("tools") else ()
+    wanted = calls(shape, turn, TOOL) if asked.get("tools") else ()
     text = None if wanted else CONCLUSION if asked.get("tools") else DIAGNOSIS
     message = {
         "role": "assistant",
@@ -45,7 +49,7 @@ def completion(asked: Mapping[str, Any]) -> dict[str, object]:
         "created": 1_700_000_000,
         "model": asked["model"],
         "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if wanted else "stop"}],
-        "usage": {"prompt_tokens": 1_000, "completion_tokens": 50, "total_tokens": 1_050},
+        "usage": {"prompt_tokens": TOKENS_IN, "completion_tokens": TOKENS_OUT, "total_tokens": TOKENS_IN + TOKENS_OUT},
     }
 
 
@@ -62,26 +66,47 @@ def prometheus(seen: Seen) -> object:
     return _EMPTY.get(operation, [])
 
 
-def answer(seen: Seen) -> Reply:
-    """Answer a request to either."""
-    if seen.path == COMPLETIONS:
-        return Reply(body=json.dumps(completion(json.loads(seen.body))).encode())
+@dataclass
+class Both:
+    """The two behind one port, and how many completions were given."""
+
+    shape: Shape
+    answered: int = 0
+
+    def answer(self, seen: Seen) -> Reply:
+        """Answer a request to either."""
+        if seen.path == COMPLETIONS:
+            self.answered += 1
+            return Reply(body=json.dumps(completion(json.loads(seen.body), self.shape)).encode())
+        if seen.path == "/answered":
+            return Reply(body=str(self.answered).encode())
+        return prometheus_answer(seen)
+
+
+def prometheus_answer(seen: Seen) -> Reply:
+    """Answer as Prometheus does."""
     return Reply(body=json.dumps({"status": "success", "data": prometheus(seen)}).encode())
 
 
-async def serve() -> None:
+async def serve(shape: Shape) -> None:
     """Serve until the process is ended, or whoever started it is gone."""
     end_with_the_starter()
-    async with loopback(answer) as one:
+    async with loopback(Both(shape).answer) as one:
         sys.stdout.write(f"{one.port}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 
 
 @contextmanager
-def watched_by_stand_in(one: Installation) -> Iterator[None]:
-    """Run it for the length of a `with`, as the model and the one source of `one`."""
-    with running("stand_in", [sys.executable, "-m", "bench.stand_in"], one.folder, {}) as process:
+def watched_by_stand_in(
+    one: Installation, *, short: bool = False, input_usd: float = 0, output_usd: float = 0, **section: object
+) -> Iterator[str]:
+    """Run it for the length of a `with`, as the model and the one source of `one`; gives its URL.
+
+    `section` goes into the workspace beside them; a million tokens cost `input_usd` and `output_usd`.
+    """
+    script = ["short"] if short else []
+    with running("stand_in", [sys.executable, "-m", "bench.stand_in", *script], one.folder, {}) as process:
         until(lambda: process.has_said("\n"), "the stand-in is ready")
         url = f"http://{HOST}:{process.said().strip()}"
         one.configure(
@@ -90,11 +115,12 @@ def watched_by_stand_in(one: Installation) -> Iterator[None]:
                 "names": ["openai/scripted"],
                 "base_url": f"{url}/v1",
                 "context_window_tokens": 200_000,
-                "price": {"input_usd": 0, "output_usd": 0},
+                "price": {"input_usd": input_usd, "output_usd": output_usd},
             },
+            **section,
         )
-        yield
+        yield url
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    asyncio.run(serve(THREE_TURNS if "short" in sys.argv[1:] else TWENTY_TURNS))
