@@ -70,6 +70,21 @@ def test_every_expression_is_promql_about_the_service_alone() -> None:
         promql_parser.parse(one.expression)
 
 
+def test_where_pods_may_have_unequal_limits_the_largest_is_asked_too() -> None:
+    pods = [
+        series(metric, pod=pod) for metric in ("db_pool_connections_in_use", "db_pool_connections_max") for pod in "ab"
+    ]
+
+    found = siblings(pods, CHECKOUT)
+
+    where = '{namespace="shop", service="checkout"}'
+    assert [(one.role, one.expression) for one in found] == [
+        (Role.SATURATION, f"max(db_pool_connections_in_use{where})"),
+        (Role.LIMIT, f"min(db_pool_connections_max{where})"),
+        (Role.LARGEST_LIMIT, f"max(db_pool_connections_max{where})"),
+    ]
+
+
 def test_a_limit_is_asked_only_where_something_of_its_kind_is_used() -> None:
     assert siblings([series("http_max_header_bytes"), series("queue_limit")], CHECKOUT) == ()
 

@@ -191,6 +191,22 @@ def test_a_full_pool_before_the_errors_is_the_cause() -> None:
     assert found.affected_object == "service/shop/checkout"
 
 
+@pytest.mark.parametrize(
+    ("largest", "verdict"),
+    [(20.0, Verdict.CAUSE_FOUND), (21.0, Verdict.CAUSE_FOUND), (40.0, Verdict.CONTRIBUTING_ONLY)],
+)
+def test_the_most_of_one_pod_is_not_held_to_the_smaller_limit_of_another(largest: float, verdict: Verdict) -> None:
+    case = exhausted()
+    case.names(
+        "db_pool_connections_in_use", "db_pool_connections_max", "db_pool_connections_max", "http_requests_total"
+    )
+    case.ask(LIMIT.replace("min", "max"), *[largest] * 60)
+
+    found = diagnose(case)
+
+    assert (found.verdict, found.downgraded, found.non_validated_claims) == (verdict, "", ())
+
+
 def test_a_deployment_before_the_full_pool_is_the_cause_of_it() -> None:
     found = diagnose(deployed(exhausted()))
 

@@ -7,6 +7,7 @@ Names follow Prometheus's naming conventions (prometheus.io/docs/practices/namin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,11 +34,15 @@ class Role(StrEnum):
 
     SATURATION = "saturation"
     LIMIT = "limit"
+    LARGEST_LIMIT = "largest_limit"
     ERRORS = "errors"
     TRAFFIC = "traffic"
     LATENCY = "latency"
     RESTARTS = "restarts"
     OTHER = "other"
+
+
+LIMITS = frozenset({Role.LIMIT, Role.LARGEST_LIMIT})
 
 
 class Sibling(NamedTuple):
@@ -106,20 +111,26 @@ def _is_counter(metric: str) -> bool:
 def siblings(series: Iterable[Labels], matchers: Labels, *, scrape_ms: int = 30_000) -> tuple[Sibling, ...]:
     """List what to ask about a service, given the label sets that exist for it.
 
-    `scrape_ms`: how far apart their samples are. `matchers` select the service; every expression is aggregated over its pods. The most telling come
-    first, at most MAX_SIBLINGS: a limit only where something of its kind is used.
+    `scrape_ms`: how far apart their samples are. `matchers` select the service; every expression is aggregated over its
+    pods. The most telling come first, at most MAX_SIBLINGS: a limit only where something of its kind is used, and the
+    largest beside the smallest where there are several, for pods may have unequal ones.
     """
     labels_of: dict[str, set[str]] = {}
+    count_of: Counter[str] = Counter()
     for labels in series:
         labels_of.setdefault(labels.get("__name__", ""), set()).update(labels)
+        count_of[labels.get("__name__", "")] += 1
     found = [
         sibling
         for metric in sorted(labels_of)
         if metric and not _SKIPPED.search(metric) and not _is_counted_twice(metric, labels_of)
-        for sibling in _ask(metric, labels_of[metric], matchers, rate_window(scrape_ms))
+        for sibling in (
+            *_ask(metric, labels_of[metric], matchers, rate_window(scrape_ms)),
+            *(_largest_limit(metric, matchers) if count_of[metric] > 1 else ()),
+        )
     ]
     used = [one.metric for one in found if one.role is Role.SATURATION]
-    wanted = [one for one in found if one.role is not Role.LIMIT or limited_by(one.metric, used)]
+    wanted = [one for one in found if one.role not in LIMITS or limited_by(one.metric, used)]
     order = list(Role)
     return tuple(sorted(wanted, key=lambda one: (order.index(one.role), one.metric)))[:MAX_SIBLINGS]
 
@@ -145,6 +156,12 @@ def _ask(metric: str, labels: set[str], matchers: Labels, over: str) -> Sequence
         whole._replace(role=Role.TRAFFIC),
         Sibling(metric, Role.ERRORS, f"sum(rate({metric}{failed}[{over}]))"),
     ]
+
+
+def _largest_limit(metric: str, matchers: Labels) -> Sequence[Sibling]:
+    if role_of(metric) is not Role.LIMIT:
+        return ()
+    return (Sibling(metric, Role.LARGEST_LIMIT, f"max({metric}{selector(matchers)})"),)
 
 
 def limited_by(limit: str, used: Iterable[str]) -> tuple[str, ...]:

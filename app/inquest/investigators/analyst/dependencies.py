@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inquest.investigators.analyst.exhibit import Exhibit
     from inquest.ports import LoopView
 
-TELLING = (Role.SATURATION, Role.LIMIT, Role.ERRORS, Role.TRAFFIC, Role.LATENCY)
+TELLING = (Role.SATURATION, Role.LIMIT, Role.LARGEST_LIMIT, Role.ERRORS, Role.TRAFFIC, Role.LATENCY)
 """What is asked about a dependency."""
 MAX_SIGNS = 8
 """Metrics of one dependency that are asked."""

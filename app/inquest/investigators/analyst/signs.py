@@ -126,10 +126,15 @@ def _is_climbing(course: Course, exhibit: Exhibit, rate_ms: int) -> bool:
 
 
 def saturations(signs: Sequence[Sign]) -> tuple[Saturation, ...]:
-    """Give the resources that were used up, first one first."""
+    """Give the resources that were used up, first one first.
+
+    The most that is used by one pod and the least that another may use are of different pods where limits are unequal:
+    there the use is held to the largest limit, which no pod's own one is above.
+    """
+    largest = {sign.metric: sign for sign in signs if sign.role is Role.LARGEST_LIMIT}
     used = {sign.metric: sign for sign in signs if sign.role is Role.SATURATION}
     pairs = [
-        (used[metric], limit)
+        (used[metric], largest.get(limit.metric, limit))
         for limit in signs
         if limit.role is Role.LIMIT
         for metric in limited_by(limit.metric, used)
