@@ -23,7 +23,7 @@ test: .venv/ready-dev ## All tests but e2e
 
 e2e: .venv/ready-dev ## Tests with whole processes and a real Prometheus and Alertmanager (installs them on Debian)
 	sh tools/install_e2e_servers.sh
-	$(PYTEST) -m e2e $(ARGS)
+	$(PYTEST) -m e2e -n 2 --dist loadfile $(ARGS)
 
 crash: .venv/ready-dev ## Real processes killed at 24 named points, 20 schedules each (ARGS="--schedules 3" is CI's form)
 	$(BIN)/python -m tests.crash $(ARGS)

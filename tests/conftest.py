@@ -34,3 +34,19 @@ def logs_as_they_were() -> Iterator[None]:
     if structlog.is_configured():
         structlog.reset_defaults()
         logging.root.handlers[:], logging.root.level = handlers, level
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what the end-to-end tests measured (`say`), whichever process ran them."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    measured = [
+        f"{report.nodeid.rpartition('/')[2]}: {line}"
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+        for name, line in report.user_properties
+        if name == "measured"
+    ]
+    if measured:
+        terminalreporter.section("measured")
+        for line in measured:
+            terminalreporter.write_line(line)
