@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import LiteralString
 
@@ -18,7 +18,7 @@ from inquest.store.journal import PostgresJournal
 from inquest.store.lease import ClaimLimits
 from inquest.telemetry import create_metrics
 from tests.bootstrap.files import NOBODY, OPEN_INTAKE, build, file_of
-from tests.store.door import Door, arrival, firing
+from tests.store.door import MORNING, Door, arrival, firing
 
 LEASE = timedelta(seconds=30)
 
@@ -38,10 +38,10 @@ class Installation:
         self.claims = PostgresClaims(self.database, ClaimLimits(only=tuple(self.workspaces)))
         self.owners = 0
 
-    async def open(self, name: str = "CheckoutErrors") -> str:
-        """Take one alert in, and give the investigation that it opens."""
+    async def open(self, name: str = "CheckoutErrors", *, at: datetime | None = MORNING) -> str:
+        """Take one alert in, which began `at`, and give the investigation that it opens."""
         (intake,) = self.workspaces["default"].intakes
-        accepted = await self.door.take(arrival(firing(name, severity="critical"), into=intake))
+        accepted = await self.door.take(arrival(firing(name, at, severity="critical"), into=intake))
         return accepted.investigations[0].investigation_id
 
     async def claim(self) -> Claimed:
@@ -75,6 +75,10 @@ class Installation:
 
     async def events(self, investigation_id: str) -> tuple[Event, ...]:
         return (await PostgresJournal(self.database, "default").load(investigation_id)).events
+
+    async def aclose(self) -> None:
+        for workspace in self.workspaces.values():
+            await workspace.aclose()
 
     def value(self, query: LiteralString, *parameters: object) -> object:
         (value,) = self.door.column(query, *parameters)

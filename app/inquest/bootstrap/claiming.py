@@ -88,6 +88,7 @@ class Claiming:
         return ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
 
     def _terms(self, claimed: Claimed, guard: LeaseGuard, workspace: Workspace) -> Terms:
+        workspace.clock.follow(guard.clock)
         return Terms(
             fence=claimed.fence,
             clock=guard.clock,

@@ -28,6 +28,7 @@ from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, He
 from inquest.domain.service import Service
 from inquest.models.litellm_model import ModelAccess
 from inquest.ports import Clock, Connector, Destination
+from inquest.runtime.clock import FollowedClock
 from inquest.runtime.keys import InstallationKey
 from inquest.stages.tools import bound_tools
 from inquest.wire.cursor import CursorKey
@@ -51,6 +52,8 @@ class Workspace:
     limits: Limits
     max_running: int
     redactor: Redactor
+    clock: FollowedClock
+    """By which its connectors date what they read; whoever knows the database's lets it follow that."""
 
     async def aclose(self) -> None:
         """Close the connections of its connectors."""
@@ -67,7 +70,7 @@ class _Shared:
     """What the workspaces of one file have in common. `base` is the folder that its relative paths begin in."""
 
     key: InstallationKey
-    clock: Clock
+    clock: FollowedClock
     base: Path
     cursor_key: CursorKey
     redactor: Redactor
@@ -92,7 +95,8 @@ def build_workspaces(
     secrets = {name: secrets_of(one, name, base, problems) for name, one in configuration.workspaces.items()}
     problems.check()
     values = [*own_secrets, *(value for one in secrets.values() for value in one.values())]
-    shared = _Shared(key, clock, base, CursorKey(key.derive("cursor")), Redactor(values), configuration.max_usd_per_day)
+    cursor_key = CursorKey(key.derive("cursor"))
+    shared = _Shared(key, FollowedClock(clock), base, cursor_key, Redactor(values), configuration.max_usd_per_day)
     built = {
         name: _workspace(name, section, secrets[name], shared, problems)
         for name, section in configuration.workspaces.items()
@@ -144,6 +148,7 @@ def _workspace(
         limits=_limits(section),
         max_running=section.budgets.max_running,
         redactor=shared.redactor,
+        clock=shared.clock,
     )
 
 

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from inquest.ports import Clock
+
 
 class SystemClock:
     """This machine's clock; for what no lease or deadline hangs on."""
@@ -37,6 +39,29 @@ class AnchoredClock:
     def monotonic(self) -> float:
         """Give seconds of a clock that never jumps."""
         return time.monotonic()
+
+
+class FollowedClock:
+    """A clock that goes by the best one that its process knows so far.
+
+    What is built before the database answers begins with this machine's clock, and follows the database's from the
+    first claim on: a wrong wall clock refuses no window and dates no evidence.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def follow(self, clock: Clock) -> None:
+        """Go by `clock` from now on."""
+        self._clock = clock
+
+    def now(self) -> datetime:
+        """Give this moment in UTC."""
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        """Give seconds of a clock that never jumps."""
+        return self._clock.monotonic()
 
 
 class RandomIds:
