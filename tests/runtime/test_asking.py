@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import pytest
 
 from inquest.domain.alert import Alert
-from inquest.domain.budget import Limits
+from inquest.domain.budget import Limits, Spend
 from inquest.domain.event import InterruptRaised, StageCommitted
 from inquest.domain.investigation import Integrations, IntegrationsResolved, Status
+from inquest.domain.projection import Projection
 from inquest.domain.service import Service
 from inquest.stages.extract_alert import TEST_NOTIFICATIONS
 from inquest.store.rules import INTERRUPT_LIFE
 from tests.builders import alert
-from tests.loop_host import INVESTIGATION
+from tests.loop_host import INVESTIGATION, call, calls, judged, reply
 from tests.runtime.test_pipeline import STAGED, replayed
 from tests.runtime.whole_runs import SIGNAL_ALERT, WholeRuns
 
@@ -66,7 +67,7 @@ async def test_the_answer_chooses_among_those_that_matched_and_the_run_replays(a
     runs = asking()
     await run(runs)
 
-    await runs.memory.answer(INVESTIGATION, Q1, answer, actor="operator")
+    await runs.memory.answer(INVESTIGATION, Q1, answer)
     await run(runs)
 
     assert (await integrations(runs)).service.service_id == service
@@ -105,6 +106,48 @@ async def test_nobody_is_asked_for_a_service_that_the_catalogue_decides_nor_for_
     for runs in (decided, noise):
         assert await runs.bodies(InterruptRaised) == []
         assert runs.memory.status(INVESTIGATION) is Status.SUCCEEDED
+
+
+ASKED_BY_THE_MODEL = [
+    calls(call("prometheus_query_range", "a", expression="latency"), call("ask_human", "q", question="Who deployed?")),
+    calls(*judged("h1", "h2", "h3", "h4")),
+    reply("The deployment broke it."),
+]
+
+
+def by_a_model() -> WholeRuns:
+    return WholeRuns(limits=Limits(max_questions=1), script=ASKED_BY_THE_MODEL)
+
+
+async def to_the_end(runs: WholeRuns) -> None:
+    """Let owners come until it waits, answer, and let owners come until it ends."""
+    while runs.memory.status(INVESTIGATION) is not Status.SUCCEEDED:
+        if runs.memory.status(INVESTIGATION) is Status.WAITING:
+            await runs.memory.answer(INVESTIGATION, Q1, "alice did")
+        await runs.run(await runs.claim())
+
+
+def comparable(projected: Projection) -> Projection:
+    return projected.but(spend=Spend())
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize("dies_at", range(2, 16))
+async def test_an_owner_that_dies_at_any_write_up_to_the_question_leaves_one_question_and_the_same_end(
+    dies_at: int, *, before: bool
+) -> None:
+    whole = by_a_model()
+    await whole.run()
+    await to_the_end(whole)
+    runs = by_a_model()
+
+    await runs.run_and_die(dies_at, before=before)
+    await to_the_end(runs)
+
+    assert [one.interrupt_id for one in await runs.bodies(InterruptRaised)] == [Q1]
+    assert comparable(await runs.projected()) == comparable(await whole.projected())
+    assert await runs.bought_too_often() == []
+    assert await replayed(runs) == "concluded"
 
 
 async def test_owner_after_owner_finds_nothing_to_do_while_it_waits() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from inquest.domain.canonical import digest_of
 from inquest.domain.effect import Receipt, Reservation
-from inquest.domain.event import EventBody
+from inquest.domain.event import GENESIS, Event, EventBody, InterruptAnswered, InterruptRaised
 from inquest.domain.fence import Fence
 from inquest.domain.value import Value
 from inquest.errors import BudgetExhausted, InquestError
@@ -55,6 +55,8 @@ class Pair:
     postgres: Store = field(init=False)
     actions: PostgresActions = field(init=False)
     fences: list[Fence] = field(default_factory=list)
+    questions: list[tuple[str, str]] = field(default_factory=list)
+    """The investigation and the name of each question that was to be asked."""
 
     def __post_init__(self) -> None:
         self.memory = MemoryJournal(self.workspace, StillClock())
@@ -279,7 +281,40 @@ class Commit(Command):
             "succeeded": succeeded(),
             "failed": failed(),
         }
-        return made[name]
+        event = made[name]
+        if isinstance(event, InterruptRaised):
+            pair.questions.append((fence.investigation_id, event.interrupt_id))
+        return event
+
+
+class Answer(Command):
+    """A human answers a question, an old one again, one whose write was refused, or another investigation's."""
+
+    back: int
+    mixed_up: bool
+
+    @override
+    async def do(self, pair: Pair) -> tuple[object, object]:
+        questions = pair.questions or [(pair.id("one"), "int-of-nobody")]
+        found, name = questions[-1 - self.back % len(questions)]
+        found = pair.id("two") if self.mixed_up else found
+        here = await answer(pair.memory.answer(found, name, "alice did"))
+        return here, await answer(pair.actions.answer(found, name, "alice did"))
+
+
+class Consult(Command):
+    """The newest owner asks, and a human answers a number of times."""
+
+    times: int
+
+    @override
+    async def do(self, pair: Pair) -> tuple[object, object]:
+        ask = Commit(
+            back=0, behind=0, events=("question",), receipts=(), reservations=(), asked=b"up", turns=20, effects=60
+        )
+        ended = [await ask.do(pair)]
+        ended += [await Answer(back=0, mixed_up=False).do(pair) for _ in range(self.times)]
+        return tuple(here for here, _ in ended), tuple(there for _, there in ended)
 
 
 back = st.sampled_from((0, 0, 0, 0, 0, 1, 2))
@@ -306,6 +341,7 @@ leases = st.builds(
 )
 takes = st.builds(TakeOver, owner=owners)
 cancels = st.builds(Cancel, name=names)
+answers = st.builds(Answer, back=back, mixed_up=st.sampled_from((False, False, False, True)))
 reserves = st.builds(Reserve, back=back, key=keys, asked=asked, behind=behind)
 receives = st.builds(
     Receive, back=back, key=takings, asked=asked, outcome=st.sampled_from((b"outcome", b"outcome", b"other")),
@@ -319,6 +355,7 @@ rare_commits = st.builds(
     Commit, back=back, behind=st.just(0), events=some(st.sampled_from((*RARE, "nudge")), 2), receipts=st.just(()),
     reservations=some(keys, 1), asked=asked, turns=st.sampled_from((1, 20)), effects=st.sampled_from((1, 60)),
 )  # fmt: skip
+consults = st.builds(Consult, times=st.sampled_from((0, 1, 2)))
 resumes = st.just(Lease(act="resume", back=0, name="one"))
 commands = st.one_of(
     claims,
@@ -333,6 +370,7 @@ commands = st.one_of(
     commits,
     commits,
     st.one_of(rare_commits, cancels),
+    st.one_of(answers, consults),
     resumes,
 )
 
@@ -382,4 +420,14 @@ async def journal_of(journal: Any, investigation_id: str) -> object:  # noqa: AN
         chronicle = await journal.load(investigation_id)
     except InquestError as error:
         return type(error)
-    return chronicle.but(events=tuple(event.but(committed_at=far()) for event in chronicle.events))
+    return chronicle.but(events=tuple(timeless(chronicle.events)))
+
+
+def timeless(events: Iterable[Event]) -> Iterator[Event]:
+    """Leave out the moments, which two clocks tell otherwise: an answer holds one, so from there on the chain goes too."""
+    answered = False
+    for event in events:
+        told = event.but(committed_at=far())
+        if isinstance(event.body, InterruptAnswered):
+            answered, told = True, told.but(body=event.body.but(extended_until=far()))
+        yield told.but(body_digest=GENESIS, prev_digest=GENESIS) if answered else told
