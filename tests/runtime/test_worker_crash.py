@@ -1,113 +1,22 @@
-"""Workers in processes of their own: killed, paused, asked to leave, and left without a database."""
+"""Workers in processes of their own: killed, asked to leave, and left without a database."""
 
 import asyncio
-import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from inquest.domain.event import TurnCommitted
-from inquest.domain.investigation import Status
 from inquest.store.embedded import EmbeddedPostgres, start
 from inquest.store.migrate import upgrade
-from tests.postgres import SETTINGS, NewDatabase
-from tests.runtime.toy import World
-from tests.store.builders import Store
-from tests.waiting import until
+from tests.postgres import SETTINGS
+from tests.runtime.houses import PATIENCE_S, House, kill, prepared
 
 pytestmark = pytest.mark.e2e
-REPOSITORY = Path(__file__).parent.parent.parent
-PATIENCE_S = 60.0
-
-
-class House:
-    """A database with one opened investigation and its target, and the worker processes of a test."""
-
-    def __init__(self, url: str, conninfo: str) -> None:
-        self.store = Store(url, conninfo)
-        self.world = World(conninfo)
-        self.processes: list[asyncio.subprocess.Process] = []
-
-    async def open(self, name: str = "inv-1") -> None:
-        await self.store.opened(name)
-        self.store.add_target(name, "toy")
-
-    async def worker(self, **changes: Any) -> asyncio.subprocess.Process:  # noqa: ANN401  # those of toy_worker
-        options = {
-            "url": self.store.database.url, "conninfo": self.store.conninfo, "lease_s": 1.0, "turns": 3,
-            "grace_s": 5.0, "send_for_s": 1.0, "concurrency": 2,
-        }  # fmt: skip
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.runtime.toy_worker", json.dumps({**options, **changes}), cwd=REPOSITORY
-        )
-        self.processes.append(process)
-        return process
-
-    async def reached(self, point: str, *, times: int = 1) -> None:
-        async def seen() -> bool:
-            return len(await self.world.reached(point)) >= times
-
-        await until(seen, patience_s=PATIENCE_S)
-
-    async def ended(self, name: str = "inv-1") -> None:
-        async def succeeded() -> bool:
-            return await self.store.status(name) is Status.SUCCEEDED
-
-        await until(succeeded, patience_s=PATIENCE_S)
-
-    async def sent(self, count: int = 1) -> None:
-        def all_sent() -> bool:
-            states = self.store.look("select state from delivery where state <> 'superseded'")
-            return len(states) == count and all(row["state"] == "sent" for row in states)
-
-        await until(all_sent, patience_s=PATIENCE_S)
-
-    def row(self, name: str = "inv-1") -> dict[str, Any]:
-        (found,) = self.store.look("select * from investigation where investigation_id = %s", name)
-        return found
-
-    async def turns(self, name: str = "inv-1") -> list[int]:
-        events = (await self.store.journal.load(name)).events
-        return [event.body.turn for event in events if isinstance(event.body, TurnCommitted)]
-
-    async def end(self) -> None:
-        for process in self.processes:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-        await self.store.database.aclose()
-
-
-async def kill(process: asyncio.subprocess.Process) -> None:
-    process.kill()
-    await process.wait()
-
-
-@asynccontextmanager
-async def prepared(url: str, conninfo: str) -> AsyncIterator[House]:
-    house = House(url, conninfo)
-    house.store.add_episode()
-    await house.world.make()
-    try:
-        yield house
-    finally:
-        await house.end()
-
-
-@pytest.fixture
-async def house(database: NewDatabase) -> AsyncIterator[House]:
-    made = database()
-    async with prepared(made.url, made.conninfo) as house:
-        await house.open()
-        yield house
 
 
 # ---- kill -9
@@ -160,28 +69,6 @@ async def test_a_worker_that_is_asked_to_leave_hands_over_at_once_and_exits_with
     assert await house.world.calls() == [("inv-1", 1), ("inv-1", 2), ("inv-1", 3)]
     assert (house.row()["attempt"], house.row()["generation"]) == (1, 2)
     assert second.returncode is None
-
-
-# ---- SIGSTOP
-
-
-async def test_a_zombie_commits_nothing_and_works_on_afterwards(house: House) -> None:
-    await house.world.pause("commit/2")
-    zombie = await house.worker()
-    await house.reached("commit/2")
-    zombie.send_signal(signal.SIGSTOP)
-    second = await house.worker()
-    await house.reached("commit/2", times=2)
-    await house.world.resume("commit/2")
-    await house.ended()
-    before = house.row(), (await house.store.journal.load("inv-1")).events
-    await kill(second)
-    zombie.send_signal(signal.SIGCONT)
-    await house.open("inv-2")
-    await house.ended("inv-2")
-    assert (house.row(), (await house.store.journal.load("inv-1")).events) == before
-    assert await house.turns() == [1, 2, 3]
-    assert zombie.returncode is None
 
 
 # ---- a restart of Postgres
@@ -310,19 +197,3 @@ async def test_an_edit_whose_sender_was_killed_is_repeated(house: House) -> None
     assert body == "inv-1 resolved r2"
     (target,) = house.store.look("select again_at > now() as again from delivery_target")
     assert target["again"]
-
-
-async def test_a_paused_sender_sends_nothing_after_another_took_over(house: House) -> None:
-    await house.world.pause("before_send")
-    zombie = await house.worker()
-    await house.reached("before_send")
-    zombie.send_signal(signal.SIGSTOP)
-    await house.world.resume("before_send")
-    second = await house.worker()
-    await house.sent()
-    await kill(second)
-    os.kill(zombie.pid, signal.SIGCONT)
-    await house.open("inv-2")
-    await house.ended("inv-2")
-    await house.sent(2)
-    assert sorted(body for _, body in await house.world.messages()) == ["inv-1 report r1", "inv-2 report r1"]
