@@ -19,6 +19,8 @@ from tests.crash.truths import Kind
 
 LANES = 8
 """Runs at once: most of a run waits for a lease or a deadline to pass."""
+TRIES = 3
+"""Of one run, before it is said that nobody comes to its point."""
 
 
 @dataclass
@@ -30,9 +32,17 @@ class Yard:
     own: Server | None
 
     async def play(self, schedule: Schedule, *, patience_s: float = PATIENCE_S) -> Played:
-        """Do one run."""
+        """Do one run; again, from the beginning, when nobody came to its point and nothing else was broken.
+
+        That is no finding: on a busy machine a peer may take over, with a lease of 1 s, before anything fell.
+        """
         where = self.own if schedule.blow is Blow.POSTGRES else self.shared
         assert where is not None
+        for _ in range(TRIES - 1):
+            async with where.clone() as clone:
+                played = await play(schedule, clone, self.nursery, patience_s=patience_s)
+            if {breach.kind for breach in played.breaches} != {Kind.VACUOUS}:
+                return played
         async with where.clone() as clone:
             return await play(schedule, clone, self.nursery, patience_s=patience_s)
 

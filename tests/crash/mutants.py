@@ -66,24 +66,24 @@ _NO_TARGET_FENCE = """
 create or replace function check_target(p_target text, p_owner text, p_generation int) returns delivery_target
 language sql as $$ select x from delivery_target x where x.target_id = p_target for no key update $$
 """
-_NO_RESERVATION = """
-create or replace function reserve_send(
-  p_target text, p_owner text, p_generation int, p_revision int, p_digest text, p_rendered bytea, p_send_ms int
-) returns void
-language plpgsql as $$ begin end $$
-"""
-_NO_VERSION_CHECK = """
+_CHANGED = """
 do $do$
 declare
-  body text := pg_get_functiondef('inquest.commit_write'::regproc);
-  changed text := replace(body, 'if a.version <> (p ->> ''expected_version'')::int then', 'if false then');
+  body text := pg_get_functiondef('inquest.{function}'::regproc);
+  changed text := replace(body, $was${was}$was$, $is${becomes}$is$);
 begin
   if changed = body then
-    raise exception 'commit_write has no version check to take out';
+    raise exception '{function} has nothing like that to take out';
   end if;
   execute changed;
 end $do$
 """
+_NO_RESERVATION = _CHANGED.format(
+    function="reserve_send", was="set state = 'reserved'", becomes="set state = 'planned'"
+)
+_NO_VERSION_CHECK = _CHANGED.format(
+    function="commit_write", was="if a.version <> (p ->> 'expected_version')::int then", becomes="if false then"
+)
 
 
 def _without_receipts() -> None:

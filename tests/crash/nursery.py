@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import random
 import resource
 import select
@@ -29,11 +31,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import typer
+
+import inquest
 from inquest.bootstrap import processes
 from inquest.destinations.slack import pace
 from inquest.domain.canonical import digest_of
-from inquest.entrypoints.cli import commands, replaying
-from inquest.entrypoints.cli import processes as cli_processes
+from inquest.entrypoints.cli import commands
 from inquest.errors import FenceLost, VersionConflict
 from inquest.models import litellm_model
 from inquest.ports import Write
@@ -45,14 +49,21 @@ from tests.crash import mutants
 SEND_FOR = timedelta(seconds=4)
 PR_SET_PDEATHSIG = 1
 READ_BYTES = 65_536
-EVERYTHING = (commands, replaying, cli_processes)
-"""What commands import only when they run is imported here, once."""
+LATE = ("anyio._backends._asyncio", "httpcore2", "procrastinate.builtin_tasks", "procrastinate.worker")
+"""What libraries import only when they are first used."""
 
 
 def main(mutant: str | None) -> None:
     """Serve until standard input ends."""
     litellm = litellm_model.load()
     litellm.token_counter(model="openai/scripted", messages=[{"role": "user", "content": digest_of(b"")}])
+    for module in pkgutil.walk_packages(inquest.__path__, "inquest."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in LATE:
+        importlib.import_module(name)
+    command = typer.main.get_command(commands.app)
+    vars(typer.main)["get_command"] = lambda _app: command  # built once, not in every child
     _shorten_clocks()
     if mutant is not None:
         mutants.MUTANTS[mutant].in_process()

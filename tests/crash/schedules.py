@@ -116,8 +116,8 @@ def schedule(point: CrashPoint, number: int, seed: int, blow: Blow = Blow.KILL) 
     alerts = chance.randint(1, MAX_ALERTS)
     peer = blow is Blow.ZOMBIE or chance.random() < 0.5
     most = about.passings * alerts
-    if peer and about.is_sending:
-        most = max(1, most // 2)  # they share what is to be sent
+    if peer and about.who == "worker":
+        most = max(1, most // 2)  # some of it may be the peer's to do
     second = None
     if blow is Blow.KILL and chance.random() < SECOND_KILL_SHARE:
         second = CrashAt(chance.choice(RECOVERING if about.who == "worker" else RECOVERING_SERVICE))
