@@ -183,6 +183,7 @@ class Metrics:
     queued: Gauge
     oldest_queued_seconds: Gauge
     halted: Gauge
+    removed: Counter
     watchdog_missing: Gauge
     database_up: Gauge
 
@@ -217,6 +218,7 @@ def create_metrics() -> Metrics:
         queued=gauge("queued", "Investigations waiting for room, by workspace.", "workspace"),
         oldest_queued_seconds=gauge("oldest_queued_seconds", "Age of the oldest queued investigation."),
         halted=gauge("halted", "1 while an operator has halted it, alone or with everything.", "workspace"),
+        removed=counter("removed", "Rows that retention removed, by kind.", "kind"),
         watchdog_missing=gauge("watchdog_missing", "1 when an intake's Watchdog has not been heard in time.", "intake"),
         database_up=gauge("database_up", "1 when the database answered the last scrape of the service."),
     )  # fmt: skip

@@ -87,6 +87,18 @@ begin
   return accepted(p_receipt_id, null);
 end $$;
 
+create function store_body(p_workspace text, p_digest text, p_body bytea) returns void language plpgsql as $$
+-- Stores the bytes of a post, or holds those that are there until the end of the transaction: whoever removes those of
+-- another post waits for it, and finds this post's row (`remove_bodies`).
+begin
+  loop
+    insert into receipt_body (workspace, digest, body) values (p_workspace, p_digest, p_body) on conflict do nothing;
+    exit when found;
+    perform from receipt_body b where b.workspace = p_workspace and b.digest = p_digest for key share;
+    exit when found;
+  end loop;
+end $$;
+
 create function accept(
   p_receipt_id text, p_receipt_key text, p_keyed_by text, p_body bytea, p_body_digest text, p_remote text,
   p_quarantined int, p_reason text, p_warnings text[], p_sender jsonb, p_rules intake_rules, p_members posted[]
@@ -103,8 +115,7 @@ declare
   v_count int := greatest(cardinality(p_members) + p_quarantined, 1);
   v_words text[];
 begin
-  insert into receipt_body (workspace, digest, body) values (p_rules.workspace, p_body_digest, p_body)
-    on conflict do nothing;
+  perform store_body(p_rules.workspace, p_body_digest, p_body);
   insert into intake_receipt (receipt_id, workspace, intake, receipt_key, keyed_by, body_digest, received_at, remote,
       state, reason, members, counts, warnings)
     values (p_receipt_id, p_rules.workspace, p_rules.intake, p_receipt_key, p_keyed_by, p_body_digest,

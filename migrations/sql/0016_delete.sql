@@ -125,6 +125,7 @@ create function forget_episode(a investigation) returns void
 language plpgsql as $$
 declare
   e episode;
+  digests text[];
   before text := current_setting('role');
 begin
   update episode x set sender = '{}' where x.episode_id = a.episode_id returning x.* into e;
@@ -132,18 +133,36 @@ begin
   perform set_config('role', 'inquest_retention', true);
   delete from thread_root r where r.episode_id = a.episode_id;
   perform set_config('role', before, true);
-  with brought as materialized (
-    select r.body_digest, r.investigation_ids from intake_receipt r
+  digests := array(
+    select distinct r.body_digest from intake_receipt r
     where r.workspace = a.workspace and r.received_at >= e.opened_at - interval '1 hour'
       and r.investigation_ids && array(
-        select i.investigation_id from investigation i where i.episode_id = a.episode_id)
-  ), shared as (
-    select b.body_digest from brought b
-    cross join unnest(b.investigation_ids) as named (id)
-    join investigation i on i.investigation_id = named.id
-    join investigation o on o.episode_id = i.episode_id and o.status <> 'deleting'
-  )
-  delete from receipt_body b
-  where b.workspace = a.workspace and b.digest in (select body_digest from brought)
-    and b.digest not in (select body_digest from shared);
+        select i.investigation_id from investigation i where i.episode_id = a.episode_id));
+  perform remove_bodies(a.workspace, digests, true);
 end $$;
+
+-- Removes bytes of posts that no post needs any more: none has them, or (`p_forget`) none that has them brought an episode
+-- that is not forgotten; the same bytes may have come to another intake, and are stored once. First held, then looked at
+-- anew: a post that comes meanwhile holds them too, and its row is seen.
+create function remove_bodies(p_workspace text, p_digests text[], p_forget boolean) returns int
+language plpgsql as $$
+declare
+  removed int;
+begin
+  perform from receipt_body b where b.workspace = p_workspace and b.digest = any (p_digests)
+  order by b.digest collate "C" for update;
+  delete from receipt_body b
+  where b.workspace = p_workspace and b.digest = any (p_digests) and not exists (
+    select from intake_receipt r
+    where r.workspace = p_workspace and r.body_digest = b.digest and (not p_forget or is_remembered(r)));
+  get diagnostics removed = row_count;
+  return removed;
+end $$;
+
+create function is_remembered(r intake_receipt) returns boolean
+language sql stable as $$
+  select exists (
+    select from unnest(r.investigation_ids) as named (id)
+    join investigation i on i.investigation_id = named.id
+    join investigation o on o.episode_id = i.episode_id and o.status <> 'deleting')
+$$;

@@ -33,6 +33,7 @@ FILES = (
     "0017_noise.sql",
     "0021_halt.sql",
     "0022_answer.sql",
+    "0023_retention.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

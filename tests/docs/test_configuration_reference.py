@@ -30,6 +30,7 @@ SECTIONS: dict[type[BaseModel], str] = {
     sections.ModelSection: "model",
     sections.PriceSection: "price",
     sections.BudgetsSection: "budgets",
+    sections.RetentionSection: "retention",
 }
 """Each section of the file, and the heading of the page that lists its keys."""
 
@@ -85,7 +86,8 @@ def _written(value: object) -> str:
 
 def _duration(value: timedelta) -> str:
     seconds = int(value.total_seconds())
-    size, letter = next((size, letter) for size, letter in ((3_600, "h"), (60, "m"), (1, "s")) if seconds % size == 0)
+    units = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+    size, letter = next((size, letter) for size, letter in units if seconds % size == 0)
     return f"{seconds // size}{letter}"
 
 

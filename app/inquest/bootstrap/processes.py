@@ -29,6 +29,7 @@ from inquest.store.deliveries import PostgresDeliveries
 from inquest.store.installation import agree_on_key
 from inquest.store.lease import ClaimLimits
 from inquest.store.queue import ProcrastinateEngine
+from inquest.store.retention import PostgresRetention
 from inquest.store.sweep import PostgresSweep
 from inquest.telemetry import Metrics, create_metrics, log
 
@@ -133,6 +134,9 @@ def build_worker(process: Process) -> Worker:
             conclude_failed=claiming.conclude_failed,
             metrics=process.metrics,
             ids=ids,
+            retention=PostgresRetention(
+                process.database, {name: one.retention for name, one in process.workspaces.items()}
+            ),
         ),
     )
 

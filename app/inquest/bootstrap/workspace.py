@@ -24,7 +24,16 @@ from inquest.configuration.sections import (
     WorkspaceSection,
 )
 from inquest.domain.budget import Limits
-from inquest.domain.intake import Auth, BasicAuth, BearerAuth, DailyCeilings, HeaderAuth, IntakeConfig, NoAuth
+from inquest.domain.intake import (
+    Auth,
+    BasicAuth,
+    BearerAuth,
+    DailyCeilings,
+    HeaderAuth,
+    IntakeConfig,
+    NoAuth,
+    RetentionAges,
+)
 from inquest.domain.service import Service
 from inquest.models.litellm_model import ModelAccess
 from inquest.ports import Clock, Connector, Destination
@@ -45,6 +54,7 @@ class Workspace:
     name: str
     intakes: tuple[IntakeConfig, ...]
     ceilings: DailyCeilings
+    retention: RetentionAges
     connectors: tuple[Connector, ...]
     catalogue: tuple[Service, ...]
     destinations: Mapping[str, Destination]
@@ -141,6 +151,7 @@ def _workspace(
         name=name,
         intakes=tuple(intakes),
         ceilings=_ceilings(section, shared.max_usd_per_day),
+        retention=RetentionAges(investigations=section.retention.investigations, intake=section.retention.intake),
         connectors=tuple(connectors),
         catalogue=tuple(_service(service, one) for service, one in section.services.items()),
         destinations=destinations,

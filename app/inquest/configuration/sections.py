@@ -14,9 +14,10 @@ from inquest.configuration.destination import DestinationSection
 from inquest.configuration.shape import MAX_DURATION, NAME, Address, AddressOrNone, Duration, Section
 from inquest.domain.alert import DEFAULT_GROUP_BY, DEFAULT_UNSTABLE_LABELS
 from inquest.domain.budget import MAX_QUESTIONS, Limits
-from inquest.domain.intake import MAX_NEW_PER_HOUR
+from inquest.domain.intake import MAX_NEW_PER_HOUR, RetentionAges
 
 MAX_USD = 1_000_000
+MAX_RETENTION = timedelta(days=3_650)
 
 
 class Credential(Section):
@@ -195,6 +196,13 @@ class BudgetsSection(Section):
     max_usd_per_day: float = Field(default=50.0, ge=0, le=MAX_USD)
 
 
+class RetentionSection(Section):
+    """How long what has ended is kept. What goes on, and episodes that are not over, are not touched."""
+
+    investigations: Duration = Field(default=RetentionAges().investigations, ge=timedelta(hours=1), le=MAX_RETENTION)
+    intake: Duration = Field(default=RetentionAges().intake, ge=timedelta(hours=1), le=MAX_RETENTION)
+
+
 class WorkspaceSection(Section):
     """The unit of configuration and isolation."""
 
@@ -205,6 +213,7 @@ class WorkspaceSection(Section):
     routes: tuple[RouteSection, ...] = ()
     model: ModelSection = ModelSection()
     budgets: BudgetsSection = BudgetsSection()
+    retention: RetentionSection = RetentionSection()
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Self:

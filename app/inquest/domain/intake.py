@@ -111,6 +111,13 @@ class IntakeConfig(Value):
     destinations: tuple[str, ...] = ()
 
 
+class RetentionAges(Value):
+    """How long a workspace keeps what has ended: investigations with their evidence, and what the senders posted."""
+
+    investigations: timedelta = timedelta(days=180)
+    intake: timedelta = timedelta(days=90)
+
+
 class DailyCeilings(Value):
     """Dollars a day (UTC), in millionths; once spent, new investigations are deferred. None: no ceiling."""
 

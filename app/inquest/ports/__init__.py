@@ -28,7 +28,7 @@ from inquest.ports.recording import (
     Write,
 )
 from inquest.ports.time import Clock, Ids
-from inquest.ports.upkeep import Standing, Sweep
+from inquest.ports.upkeep import Removed, Retention, Standing, Sweep
 
 __all__ = [
     "Acts",
@@ -58,8 +58,10 @@ __all__ = [
     "Moved",
     "Reading",
     "RecordedReading",
+    "Removed",
     "Renewal",
     "ReserveAnswer",
+    "Retention",
     "Revision",
     "Signer",
     "Spent",

@@ -18,6 +18,30 @@ class Standing(Value):
     oldest_queued_s: float
 
 
+class Removed(Value):
+    """How many rows of each kind retention removed; of an investigation, everything goes with it."""
+
+    investigations: int = 0
+    receipts: int = 0
+    bodies: int = 0
+    episodes: int = 0
+    alerts: int = 0
+
+    def and_(self, other: Removed) -> Removed:
+        """Add two."""
+        return Removed(**{name: getattr(self, name) + getattr(other, name) for name in Removed.model_fields})
+
+
+class Retention(Protocol):
+    """What removes whatever is older than it is kept. Both methods may raise StoreUnavailable."""
+
+    async def begin(self) -> bool:
+        """Say whether a pass is this caller's to do now."""
+
+    async def remove(self) -> Removed:
+        """Remove a bounded amount; nothing when nothing is left."""
+
+
 class Sweep(Protocol):
     """What time alone changes. Each method does a bounded amount in one statement and gives how many rows.
 

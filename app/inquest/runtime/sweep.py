@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from inquest.errors import StoreUnavailable
-from inquest.ports import Sweep
+from inquest.ports import Retention, Sweep
 from inquest.runtime.outage import Outage
+from inquest.runtime.retention import Retaining
 from inquest.telemetry import Metrics, log, report_error
 
 SWEEP_EVERY_S = 1.0
@@ -36,7 +37,13 @@ class Sweeper:
     """Runs the steps of a sweep, one after the other. A step that fails costs its own turn only."""
 
     def __init__(
-        self, sweep: Sweep, outage: Outage, metrics: Metrics, *, watchdog_silence: timedelta = WATCHDOG_SILENCE
+        self,
+        sweep: Sweep,
+        outage: Outage,
+        metrics: Metrics,
+        *,
+        retention: Retention | None = None,
+        watchdog_silence: timedelta = WATCHDOG_SILENCE,
     ) -> None:
         self._sweep = sweep
         self._outage = outage
@@ -53,6 +60,7 @@ class Sweeper:
             _Step("deleted", _counted(sweep.purge_deleted), PURGE_EVERY_S),
             _Step("watchdogs", self._watch, CLEAN_EVERY_S),
             _Step("dead_jobs", _counted(sweep.delete_dead_jobs), CLEAN_EVERY_S),
+            *([] if retention is None else [_Step("retention", Retaining(retention, metrics).step, SWEEP_EVERY_S)]),
         )
 
     async def run(self) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Never
 from inquest.crash import CrashPoint, reached
 from inquest.domain.fence import Fence
 from inquest.errors import FenceLost, Halted, NotFound, StoreUnavailable
-from inquest.ports import Claimed, Claims, Engine, Ids, LeaseLine, Sweep
+from inquest.ports import Claimed, Claims, Engine, Ids, LeaseLine, Retention, Sweep
 from inquest.runtime.delivery import DeliveryRunner
 from inquest.runtime.lease import LeaseGuard, LeaseKeeper
 from inquest.runtime.outage import Outage
@@ -66,6 +66,7 @@ class WorkerParts:
     conclude_failed: Act
     metrics: Metrics
     ids: Ids
+    retention: Retention | None = None
 
 
 class Worker:
@@ -81,7 +82,7 @@ class Worker:
         self._conclude_failed = parts.conclude_failed
         self._outage = Outage(options.lease)
         self._keeper = LeaseKeeper(parts.connect_lease, options.lease, on_outage=partial(self._outage.note, "lease"))
-        self._sweeper = Sweeper(parts.sweep, self._outage, parts.metrics)
+        self._sweeper = Sweeper(parts.sweep, self._outage, parts.metrics, retention=parts.retention)
         self._slots = asyncio.Semaphore(options.concurrency)
         self._running = Running()
         self._draining = False

@@ -18,7 +18,7 @@ OF_THE_SERVICE = (
 )  # fmt: skip
 OF_A_WORKER = (
     "investigations", "stage_errors", "effects", "repeated_dispatches", "abandoned_effects", "late_outcomes", "questions",
-    "deliveries", "watchdog_missing",
+    "deliveries", "watchdog_missing", "removed",
 )  # fmt: skip
 """What each process shows: what it counts itself, and what the service asks the database for all of them."""
 
