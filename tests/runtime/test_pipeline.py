@@ -18,6 +18,7 @@ from inquest.domain.projection import NOTHING_REBUILT
 from inquest.entrypoints.cli.exits import Exit, exit_of
 from inquest.errors import FenceLost, Halted, ModelError, ReplayMismatch, StoreUnavailable
 from inquest.ports import ModelFailure, Revision
+from inquest.runtime import pipeline
 from inquest.runtime.ends import ATTEMPTS_USED_UP, UNREADABLE
 from inquest.runtime.replay import contents_wanted, replay
 from inquest.stages import STAGES
@@ -57,6 +58,18 @@ async def test_the_six_stages_commit_in_order_and_the_run_ends(analyst: bool) ->
     assert [kind for kind in kinds if kind in STAGED] == STAGED
     assert kinds[-1] == "run_succeeded"
     assert runs.memory.status(INVESTIGATION) is Status.SUCCEEDED
+    assert await replayed(runs) == "concluded"
+
+
+async def test_the_diagnosis_asks_from_the_state_in_which_the_loop_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def folded(_: object) -> None:
+        pytest.fail("the journal was folded once more")
+
+    monkeypatch.setattr(pipeline, "load", folded)
+    runs = WholeRuns()
+
+    await runs.run()
+
     assert await replayed(runs) == "concluded"
 
 

@@ -39,6 +39,7 @@ from inquest.stages.gather_evidence.context import evictions
 from inquest.stages.gather_evidence.kit import GatherKit
 from inquest.stages.gather_evidence.limits import room_tokens
 from inquest.stages.gather_evidence.rebuild import load
+from inquest.stages.gather_evidence.state import LoopState
 from inquest.stages.gather_evidence.view import held_digests, loop_view, with_evicted
 from inquest.stages.kit import Stage
 from inquest.stages.plan_actions import PlanKit
@@ -123,6 +124,7 @@ def _bind(acts: Acts, kit: RunKit) -> dict[StageName, Stage]:
         boundary=kit.boundary,
         episode_changes=kit.episode_changes,
     )
+    left = _LeftLoop(acts)
 
     async def recorded(_: Investigation) -> ReportInputs:
         rebuilt = await rebuilt_from(acts)
@@ -135,12 +137,12 @@ def _bind(acts: Acts, kit: RunKit) -> dict[StageName, Stage]:
         ),
         "extract_alert": extract_alert.bind(acts),
         "plan_actions": plan_actions.bind(PlanKit(connectors=kit.connectors), acts),
-        "gather_evidence": gather_evidence.bind(gather, acts),
+        "gather_evidence": gather_evidence.bind(gather, acts, leave=left.keep),
         "diagnose": diagnose.bind(
             DiagnoseKit(
                 investigator=kit.investigator,
                 analyst=kit.analyst,
-                view=_fitted_view(gather, acts),
+                view=_fitted_view(gather, acts, left),
                 count_tokens=kit.count_tokens,
                 price=kit.price,
             ),
@@ -150,11 +152,30 @@ def _bind(acts: Acts, kit: RunKit) -> dict[StageName, Stage]:
     }
 
 
-def _fitted_view(gather: GatherKit, acts: Acts) -> Callable[[Investigation], Awaitable[LoopView]]:
+class _LeftLoop:
+    """The state in which this owner's loop ended, for the diagnosis: the journal need not be folded for it again."""
+
+    def __init__(self, acts: Acts) -> None:
+        self._acts = acts
+        self._state: LoopState | None = None
+        self._version = 0
+
+    def keep(self, state: LoopState) -> None:
+        """Take the state as it is with the next event."""
+        self._state, self._version = state, self._acts.chronicle.version + 1
+
+    async def now(self) -> LoopState:
+        """Give the state of the loop; folded where another owner's loop has ended, or more was recorded since."""
+        if self._state is not None and self._version == self._acts.chronicle.version:
+            return self._state
+        return await load(self._acts)
+
+
+def _fitted_view(gather: GatherKit, acts: Acts, left: _LeftLoop) -> Callable[[Investigation], Awaitable[LoopView]]:
     """Give the view that diagnose asks from: as the loop left it, and small enough for one more request."""
 
     async def view(state: Investigation) -> LoopView:
-        loop = await load(acts)
+        loop = await left.now()
         contents = await acts.contents(held_digests(loop))
 
         def seen(paths: tuple[str, ...]) -> LoopView:

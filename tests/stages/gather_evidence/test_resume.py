@@ -10,10 +10,15 @@ import pytest
 
 from inquest.domain.budget import Spend
 from inquest.domain.effect import EffectState
-from inquest.domain.event import BatchJoined
+from inquest.domain.event import BatchJoined, StageCommitted
+from inquest.domain.investigation import EvidenceGathered
 from inquest.domain.observation import Query
 from inquest.domain.planned import ByReceipt
 from inquest.models.scripted import in_order
+from inquest.stages.fold import fold
+from inquest.stages.gather_evidence.rebuild import load
+from inquest.stages.gather_evidence.stage import bind
+from inquest.stages.gather_evidence.state import LoopState
 from tests.loop_deaths import (
     SCRIPT,
     Dying,
@@ -129,3 +134,16 @@ async def test_finish_order_reversed_gives_the_same_events() -> None:
 
     assert (forwards, backwards) == (ASKED, ASKED[::-1])
     assert first == second
+
+
+async def test_what_the_loop_leaves_is_what_its_journal_folds_to() -> None:
+    host = new_host()
+    acts = await host.acts(await host.start())
+    state, left = fold(event.body for event in acts.chronicle.events), list[LoopState]()
+    assert state is not None
+
+    update = await bind(host.kit(SCRIPT), acts, leave=left.append)(state)
+    assert isinstance(update, EvidenceGathered)
+    await acts.append(StageCommitted(update=update))
+
+    assert left == [await load(acts)]

@@ -83,7 +83,7 @@ def without_report(ended: following.Followed) -> str:
     """Say how an investigation ended of which there is no report."""
     status, verdict = ended.row["status"], ended.row["verdict"]
     how = "as noise" if status == "succeeded" and not verdict else f"as {status}"
-    return f"{ended.id} ended {how}, without a report"
+    return terminal(f"{ended.id} ended {how}, without a report")
 
 
 def terminal_markdown(raw: bytes) -> str:

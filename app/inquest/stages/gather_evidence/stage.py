@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, assert_never
 
@@ -11,16 +11,16 @@ from inquest.domain.budget import MODEL_TURN_TIMEOUT_S
 from inquest.domain.effect import Receipt, Reservation
 from inquest.domain.event import (
     BatchJoined,
-    CeilingReached,
     EventBody,
     Evicted,
     LoopSteered,
     SelectionChanged,
+    StageCommitted,
     Steering,
     ToolsWithdrawn,
     TurnCommitted,
 )
-from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation, StopReason
+from inquest.domain.investigation import EvidenceGathered, Gathered, Investigation
 from inquest.domain.planned import ByReceipt, PlannedCall
 from inquest.domain.transcript import Reply
 from inquest.errors import BudgetExhausted, Halted, InvariantBroken, WaitsForAnswer
@@ -36,24 +36,19 @@ from inquest.stages.gather_evidence.rebuild import load, record_of
 from inquest.stages.gather_evidence.record import wanted
 from inquest.stages.gather_evidence.selection import select, swap_in
 from inquest.stages.gather_evidence.state import LoopState
-from inquest.stages.gather_evidence.stopping import concluding_reserve, spending_ceiling, withdrawal
+from inquest.stages.gather_evidence.stopping import as_ceiling, concluding_reserve, spending_ceiling, withdrawal
 from inquest.stages.gather_evidence.view import ParsedContents, has_decisive, held_digests
 from inquest.stages.kit import Stage
 from inquest.stages.present import fit_to_ask
 from inquest.stages.questions import raised, revision_of
 
-CEILINGS: dict[str, StopReason] = {
-    "deadline_at": "deadline",
-    "max_model_turns": "max_turns",
-    "max_connector_effects": "max_calls",
-}
-"""The store's names of ceilings."""
 LEAST_TIMEOUT_S = 1.0
 
 
-def bind(kit: GatherKit, acts: Acts) -> Stage:
+def bind(kit: GatherKit, acts: Acts, *, leave: Callable[[LoopState], None] = lambda _: None) -> Stage:
     """Give stage 4 as a function of the state. It resumes from whatever the journal holds.
 
+    `leave` is given the state of the loop as it will be once the stage is committed: what the journal folds to then.
     Raises FenceLost, Halted, StoreUnavailable from the store, WaitsForAnswer when a human was asked, ReplayMismatch
     for a journal that cannot be folded; CancelledError passes, and what it cut keeps its reservation.
     """
@@ -62,7 +57,10 @@ def bind(kit: GatherKit, acts: Acts) -> Stage:
         if state.plan is None:
             msg = "gather_evidence runs after plan_actions"
             raise InvariantBroken(msg)
-        return EvidenceGathered(gathered=await _Loop(kit, acts, await load(acts)).run())
+        loop = _Loop(kit, acts, await load(acts))
+        update = EvidenceGathered(gathered=await loop.run())
+        leave(loop.after(StageCommitted(update=update)))
+        return update
 
     return gather_evidence
 
@@ -106,6 +104,10 @@ class _Loop:
                     return gathered
                 case unknown:
                     assert_never(unknown)
+
+    def after(self, committed: StageCommitted) -> LoopState:
+        """Give the state once this is recorded, too."""
+        return absorb(self._state, committed, record_of(self._acts.chronicle, {}))
 
     # ---- recording
 
@@ -205,7 +207,7 @@ class _Loop:
                 step.key, question.first.request, question.ask, timeout_s=self._turn_timeout_s()
             )
         except BudgetExhausted as refused:
-            reached = _as_ceiling(refused, step.turn)
+            reached = as_ceiling(refused, step.turn)
             await self._steer(reached)
             return concluded(self._state, reached.ceiling)
         await self._commit_turn(step, question, answered)
@@ -246,7 +248,7 @@ class _Loop:
             await self._acts.keep(answered)
             raise
         except BudgetExhausted as refused:
-            reached = _as_ceiling(refused, step.turn + 1)
+            reached = as_ceiling(refused, step.turn + 1)
             after = [
                 LoopSteered(steering=reached),
                 LoopSteered(steering=ToolsWithdrawn(turn=step.turn + 1, why=reached.ceiling)),
@@ -287,9 +289,3 @@ def _fitted(kit: GatherKit, state: LoopState, held: Mapping[str, bytes]) -> tupl
     """Write the question, and say what must be evicted before it may be asked."""
     question = Question(kit, state, held)
     return question, question.must_evict()
-
-
-def _as_ceiling(refused: BudgetExhausted, turn: int) -> CeilingReached:
-    """Word what the store refused."""
-    ceiling = CEILINGS.get(refused.ceiling, "budget_exhausted")
-    return CeilingReached(turn=turn, ceiling=ceiling, used=refused.used, allowed=refused.allowed)

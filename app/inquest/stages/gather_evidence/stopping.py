@@ -10,6 +10,7 @@ from inquest.domain.budget import CONCLUDING_RESERVE, MAX_CONCLUSION_NUDGES, MAX
 from inquest.domain.event import CeilingReached, Nudge, Steering, ToolsWithdrawn
 from inquest.domain.investigation import StopReason
 from inquest.domain.observation import Signal
+from inquest.errors import BudgetExhausted
 from inquest.stages.cost import Cost, Price, most_of, short_of
 from inquest.stages.gather_evidence.internal_tools import unjudged
 from inquest.stages.gather_evidence.limits import answer_tokens
@@ -23,6 +24,13 @@ RESERVE_SHARE = 0.2
 WANTED_SIGNALS = 3
 LOOKED_AT: tuple[Signal, ...] = ("metrics", "logs", "changes", "alerts", "rules", "traces", "workloads")
 """Signals that count as having looked; names and derived things are about evidence, not of it."""
+
+CEILINGS: dict[str, StopReason] = {
+    "deadline_at": "deadline",
+    "max_model_turns": "max_turns",
+    "max_connector_effects": "max_calls",
+}
+"""The store's names of ceilings."""
 
 NUDGES: dict[str, str] = {
     "stagnant": (
@@ -82,6 +90,12 @@ def spending_ceiling(state: LoopState, request_tokens: int, price: Price) -> Cei
             return None
         case unknown:
             assert_never(unknown)
+
+
+def as_ceiling(refused: BudgetExhausted, turn: int) -> CeilingReached:
+    """Word what the store refused."""
+    ceiling = CEILINGS.get(refused.ceiling, "budget_exhausted")
+    return CeilingReached(turn=turn, ceiling=ceiling, used=refused.used, allowed=refused.allowed)
 
 
 def withdrawal(state: LoopState, reached: CeilingReached) -> tuple[Steering, ...]:
