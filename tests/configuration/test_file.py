@@ -176,6 +176,7 @@ def test_a_file_over_the_cap_or_of_another_encoding_is_refused(tmp_path: Path) -
         ("{max_usd: 1000001}", "budgets.max_usd: Input should be less than or equal to 1000000"),
         ("{wall_clock: 500ms}", "budgets.wall_clock: Input should be greater than or equal to 10 seconds"),
         ("{wall_clock: 999999999999d}", "budgets.wall_clock: '999999999999d' is longer than anything lives"),
+        ("{max_questions: 4}", "budgets.max_questions: Input should be less than or equal to 3"),
         ("{max_new_per_hour: 10001}", "budgets.max_new_per_hour: Input should be less than or equal to 10000"),
         ("{max_running: 0}", "budgets.max_running: Input should be greater than or equal to 1"),
     ],

@@ -11,11 +11,20 @@ import pytest
 from inquest.domain.budget import Spend
 from inquest.domain.canonical import digest_of
 from inquest.domain.diagnosis import Diagnosis, Verdict
-from inquest.domain.event import GENESIS, Event, EventBody, GenerationAdvanced, RunSucceeded, StageCommitted
+from inquest.domain.event import (
+    GENESIS,
+    Event,
+    EventBody,
+    GenerationAdvanced,
+    InterruptRaised,
+    RunSucceeded,
+    StageCommitted,
+)
 from inquest.domain.investigation import Diagnosed
 from inquest.entrypoints.cli import follow as module
 from inquest.entrypoints.cli.exits import Exit
 from inquest.entrypoints.cli.follow import StillGoing, follow
+from inquest.entrypoints.cli.tell import teller
 from inquest.errors import NotFound, StoreUnavailable
 from tests.builders import NOW
 
@@ -151,3 +160,19 @@ async def test_a_degraded_diagnosis_is_an_exit_code_of_its_own(degraded: str, co
     found = await follow(Scripted([("running", 1), ("succeeded", 2)], events), Heard())
 
     assert (found.exit, found.shown["degraded"]) == (code, bool(degraded))
+
+
+async def test_a_question_is_said_even_to_a_reader_who_does_not_follow(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = InterruptRaised(
+        interrupt_id="i-q1", prompt="Who \x1b[2J deployed?", call_key="turn/1/call/1", remaining_s=1.0
+    )
+    watched = Scripted([("waiting", 1), ("waiting", 1), ("succeeded", 2)], [event(1, asked), ended(2)])
+
+    await follow(watched, teller(follow=False, as_json=False))
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    first, second = printed.err.splitlines()
+    assert first.split()[1:3] == ["question", "Who"]
+    assert second.split()[1:] == ["waiting", "for", "an", "answer"]
+    assert "\x1b" not in printed.err
