@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from inquest.domain.effect import EffectRow, EffectState, Receipt, Reservation
+from inquest.domain.event import InterruptAnswered
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import TERMINAL, Status
 from inquest.errors import FenceLost
 from inquest.ports import Fresh, ReserveAnswer
-from inquest.store import memory_actions, memory_aggregate, memory_claims
+from inquest.store import memory_actions, memory_aggregate, memory_claims, memory_interrupts
 from inquest.store.memory import MemoryJournal
 from inquest.store.memory_aggregate import Aggregate
 
@@ -128,6 +129,15 @@ def _cancel_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_actions, "TERMINAL", frozenset[Status]())
 
 
+def _one_answer(patch: pytest.MonkeyPatch) -> None:
+    def any_answer(aggregate: Aggregate, interrupt_id: str, text: str, actor: str, now: datetime) -> None:
+        if any(asked.interrupt_id == interrupt_id for asked in aggregate.interrupts):
+            body = InterruptAnswered(interrupt_id=interrupt_id, answer=text, actor=actor, extended_until=now)
+            memory_interrupts._go_on(aggregate, body, "", now)
+
+    patch.setattr(memory_interrupts, "answer", any_answer)
+
+
 BREAKS: dict[str, Break] = {
     "a stale fence is refused": _fence,
     "a stale generation is refused": _generation,
@@ -147,4 +157,5 @@ BREAKS: dict[str, Break] = {
     "versions have no gap": _gap,
     "a cancel closes what was reserved": _cancel_closes,
     "what has ended is not cancelled": _cancel_once,
+    "a question has one answer": _one_answer,
 }

@@ -24,8 +24,10 @@ LEASE = timedelta(hours=1)
 LIMITS = ClaimLimits(max_running=2, max_attempts=4)
 
 
-class Cancelling(Protocol):
+class FromOutside(Protocol):
     async def cancel(self, investigation_id: str) -> bool: ...
+
+    async def answer(self, investigation_id: str, interrupt_id: str, answer: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Place(ABC):
 
     journal: Acting
     claims: Claiming
-    actions: Cancelling
+    actions: FromOutside
 
     async def do(self, call: Call) -> object:
         """Do `call`, and give the answer or the refusal itself."""
@@ -51,6 +53,10 @@ class Place(ABC):
     @abstractmethod
     async def come_due(self, name: str) -> None:
         """Let the time of a wait come."""
+
+    @abstractmethod
+    async def expire_questions(self) -> int:
+        """Let seven days pass for the questions that are open; gives how many nobody answered."""
 
     @abstractmethod
     async def look(self, name: str) -> Look:
@@ -170,6 +176,25 @@ class Cancel(Named):
     @override
     async def ask(self, place: Place) -> bool:
         return await place.actions.cancel(self.name)
+
+
+@dataclass(frozen=True)
+class Answer(Named):
+    interrupt_id: str
+    text: str
+
+    @override
+    async def ask(self, place: Place) -> None:
+        await place.actions.answer(self.name, self.interrupt_id, self.text)
+
+
+@dataclass(frozen=True)
+class ExpireQuestions(Call):
+    """Nobody answers for seven days."""
+
+    @override
+    async def ask(self, place: Place) -> int:
+        return await place.expire_questions()
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,12 @@ def joined(batch: str) -> BatchJoined:
 
 @cache
 def question(investigation_id: str) -> InterruptRaised:
-    return interrupt_raised(f"{investigation_id}-question")
+    return interrupt_raised(question_of(investigation_id))
+
+
+def question_of(investigation_id: str) -> str:
+    """Name the one question that an investigation may ask."""
+    return f"{investigation_id}-question"
 
 
 @cache

@@ -191,10 +191,15 @@ def check_stray(call: calls.Owned, answer: InquestError, before: Look) -> None:
 def open_questions(chronicle: Chronicle) -> int:
     """Count the questions that have neither an answer nor an end."""
     bodies = [event.body for event in chronicle.events]
-    asked = [body.interrupt_id for body in bodies if isinstance(body, InterruptRaised)]
     closed = [body.interrupt_id for body in bodies if isinstance(body, InterruptAnswered | InterruptExpired)]
     check(len(set(closed)) == len(closed), "a question is answered once", closed)
-    return len(asked) - len(closed)
+    return len(asked(chronicle)) - len(closed)
+
+
+def asked(chronicle: Chronicle) -> list[str]:
+    """Name the questions that were asked, in order."""
+    bodies = [event.body for event in chronicle.events]
+    return [body.interrupt_id for body in bodies if isinstance(body, InterruptRaised)]
 
 
 def check_replayed(look: Look) -> None:

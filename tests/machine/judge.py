@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inquest.domain.event import GenerationAdvanced
+from inquest.domain.event import GenerationAdvanced, InterruptAnswered, InterruptExpired
 from inquest.domain.fence import Fence
 from inquest.domain.investigation import TERMINAL, Status
 from inquest.errors import (
@@ -17,6 +17,7 @@ from inquest.errors import (
     FenceLost,
     Halted,
     InquestError,
+    NotFound,
     VersionConflict,
     WrongStatus,
 )
@@ -65,6 +66,10 @@ class Judge:
                 self._of_a_claim(call, answer, looks)
             case calls.Cancel(name=name):
                 self._of_a_cancel(answer, self.files[name], looks[name])
+            case calls.Answer(name=name):
+                self._of_an_answer(call, answer, self.files[name], looks[name])
+            case calls.ExpireQuestions():
+                self._of_an_expiry_of_questions(answer, looks)
             case calls.Expire(name=name):
                 self._of_an_expiry(answer, self.files[name], looks[name])
             case calls.Halt() | calls.Resume():
@@ -176,6 +181,36 @@ class Judge:
             taken = new[0].generation == file.generation
             check(taken, "a cancel takes the right from its owner", new[0].generation)
             file.lets_go(owes=False)
+
+    def _of_an_answer(self, call: calls.Answer, answer: object, file: File, after: Look) -> None:
+        asked = history.asked(file.seen.chronicle)
+        match answer:
+            case NotFound():
+                check(call.interrupt_id not in asked, "a question that was asked is found", call)
+            case WrongStatus():
+                check(call.interrupt_id in asked, "a question that was not asked is not found", call)
+                check(file.seen.status is not Status.WAITING, "a question that is open takes an answer", call)
+            case _:
+                check(answer is None and file.seen.status is Status.WAITING, "an answer is taken while it waits", call)
+                self._goes_on(file, after, InterruptAnswered, call.interrupt_id)
+
+    def _of_an_expiry_of_questions(self, answer: object, looks: Mapping[str, Look]) -> None:
+        waiting = [name for name, file in self.files.items() if file.seen.status is Status.WAITING]
+        check(answer == len(waiting), "every question expires", answer, waiting)
+        for name in waiting:
+            self._goes_on(self.files[name], looks[name], InterruptExpired, history.asked(looks[name].chronicle)[-1])
+
+    def _goes_on(
+        self, file: File, after: Look, kind: type[InterruptAnswered | InterruptExpired], question: str
+    ) -> None:
+        new = after.chronicle.events[file.seen.chronicle.version :]
+        bodies = [event.body for event in new]
+        taken = len(bodies) == 1 and isinstance(bodies[0], kind) and bodies[0].interrupt_id == question
+        check(taken, "what comes of a question is one event", bodies)
+        file.generation += 1
+        check(new[0].generation == file.generation, "what comes of a question is the next generation", new[0])
+        check(after.status is Status.QUEUED, "with its question closed it waits for an owner", after.status)
+        file.lets_go(owes=False)
 
     def _of_an_expiry(self, answer: object, file: File, after: Look) -> None:
         check(after == file.seen, "a lease that runs out changes nothing that can be read")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from inquest.store.memory import MemoryJournal
+from inquest.store.rules import INTERRUPT_LIFE
 from tests.machine.calls import Look, Place
 from tests.machine.schedule import Play, Schedule, drawn, play
 from tests.store.builders import WORKSPACE, StillClock, opening
@@ -19,12 +20,20 @@ T = TypeVar("T")
 
 class InMemory(Place):
     def __init__(self, journal: type[MemoryJournal] = MemoryJournal, workspace: str = WORKSPACE) -> None:
-        self.memory = journal(workspace, StillClock())
+        self.clock = StillClock()
+        self.memory = journal(workspace, self.clock)
         self.journal = self.claims = self.actions = self.memory
 
     @override
     async def come_due(self, name: str) -> None:
         self.memory._find(name).not_before = None
+
+    @override
+    async def expire_questions(self) -> int:
+        self.clock.moment += INTERRUPT_LIFE
+        expired = await self.memory.expire_interrupts()
+        self.clock.moment -= INTERRUPT_LIFE
+        return expired
 
     @override
     async def look(self, name: str) -> Look:

@@ -26,14 +26,14 @@ from tests.store.builders import nudge
 
 WEIGHTS = {
     "go": 48, "take over": 3, "send": 7, "arrive": 6, "lose": 5, "again": 3, "expire": 4, "die": 2, "renew": 1, "drain": 1, "fail": 1,
-    "let go": 1, "come due": 3, "cancel": 0.5, "stray": 4, "halt": 0.5, "resume": 1,
+    "let go": 1, "come due": 3, "cancel": 0.5, "answer": 4, "nobody answers": 0.5, "stray": 4, "halt": 0.5, "resume": 1,
 }  # fmt: skip
 OF_THE_LEASE: dict[str, Callable[[Fence], Call]] = {
     "renew": calls.Renew, "drain": calls.Drain, "fail": calls.Fail, "let go": calls.LetGoUnanswered,
 }  # fmt: skip
 FROM_OUTSIDE: dict[str, Callable[[str], Call]] = {
     "expire": calls.Expire, "come due": calls.ComeDue, "cancel": calls.Cancel,
-    "halt": lambda _: calls.Halt(), "resume": lambda _: calls.Resume(),
+    "nobody answers": lambda _: calls.ExpireQuestions(), "halt": lambda _: calls.Halt(), "resume": lambda _: calls.Resume(),
 }  # fmt: skip
 STEPS = (20, 36)
 SETTLING_CALLS = 400
@@ -144,6 +144,9 @@ class Play:
                 await self.ask_for(owner, await self._stray(owner.fence, step.b), heard=False)
             case act if act in OF_THE_LEASE and owner.fence is not None:
                 await self.ask_for(owner, OF_THE_LEASE[act](owner.fence))
+            case "answer":
+                asked = name if step.a % 5 else self.names[0]  # mostly the right one's question
+                await self.ask(calls.Answer(name, events.question_of(asked), f"answer {step.a}"))
             case act if act in FROM_OUTSIDE:
                 await self.ask(FROM_OUTSIDE[act](name))
             case _:
@@ -219,7 +222,7 @@ class Play:
             case Status.QUEUED:
                 await self.ask(calls.ComeDue(name))
             case Status.WAITING:
-                await self.ask(calls.Cancel(name))
+                await self.ask(calls.Answer(name, events.question_of(name), "at last"))
             case _:
                 pass
 

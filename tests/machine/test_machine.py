@@ -34,6 +34,7 @@ def test_the_schedules_meet_every_answer_that_there_is() -> None:
         "Receive NoneType", "Receive FenceLost", "Receive InvariantBroken",
         "Commit int", "Commit FenceLost", "Commit VersionConflict", "Commit BudgetExhausted", "Commit Halted",
         "Commit InvariantBroken", "Claim Claimed", "Claim NoneType", "Cancel bool", "Cancel WrongStatus",
+        "Answer NoneType", "Answer WrongStatus", "Answer NotFound", "ExpireQuestions int",
         "Renew FenceLost", "Drain FenceLost", "Fail datetime", "LetGoUnanswered NoneType",
     }  # fmt: skip
 

@@ -41,6 +41,7 @@ create table if not exists public.toy_call (id serial, investigation text, turn 
 create table if not exists public.toy_message (id serial, marker text, reference text, body text);
 create table if not exists public.toy_pause (point text primary key);
 create table if not exists public.toy_reached (point text, owner text);
+create table if not exists public.toy_worker (owner text primary key, pid int);
 """
 
 
@@ -65,6 +66,10 @@ class World:
             self.conninfo, "insert into public.toy_call (investigation, turn, owner) values (%s, %s, %s)",
             investigation_id, turn, self.owner,
         )  # fmt: skip
+
+    async def enlist(self, pid: int) -> None:
+        """Say which process this owner is."""
+        await _ask(self.conninfo, "insert into public.toy_worker values (%s, %s)", self.owner, pid)
 
     async def reach(self, point: str) -> None:
         """Say that `point` is reached, and go on when nothing pauses it."""
@@ -94,6 +99,11 @@ class World:
         """Give the owners that reached `point` while it was paused, in order."""
         found = await _ask(self.conninfo, "select owner from public.toy_reached where point = %s", point)
         return [row[0] for row in found]
+
+    async def pid_of(self, owner: str) -> int:
+        """Give the process of an owner."""
+        ((pid,),) = await _ask(self.conninfo, "select pid from public.toy_worker where owner = %s", owner)
+        return int(pid)
 
     async def calls(self) -> list[tuple[str, int]]:
         return [

@@ -5,6 +5,7 @@ python -m tests.runtime.toy_worker '{"url": .., "conninfo": .., "lease_s": 1.0, 
 
 import asyncio
 import json
+import os
 import sys
 from datetime import timedelta
 
@@ -29,6 +30,7 @@ async def main(
         send_for=timedelta(seconds=send_for_s),
         concurrency=concurrency,
     )
+    await world.enlist(os.getpid())
     await run_forever(worker)
     await database.aclose()
     await end_every_task()
