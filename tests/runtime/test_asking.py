@@ -132,7 +132,7 @@ def comparable(projected: Projection) -> Projection:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-@pytest.mark.parametrize("dies_at", range(2, 16))
+@pytest.mark.parametrize("dies_at", [2, 4, 7, 10, 12, 13, 14, 15])
 async def test_an_owner_that_dies_at_any_write_up_to_the_question_leaves_one_question_and_the_same_end(
     dies_at: int, *, before: bool
 ) -> None:

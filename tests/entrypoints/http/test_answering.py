@@ -108,22 +108,22 @@ async def test_another_workspaces_question_is_not_found(rows: Door, tmp_path: Pa
         assert (await both.get(f"{LIST}/{found}", workspace="default")).json()["status"] == "waiting"
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"", b"[]", b"{", b'{"interrupt_id": "q"}', b'{"interrupt_id": "q", "answer": ""}',
-        b'{"interrupt_id": "q", "answer": 1}', b'{"interrupt_id": "q", "answer": "a", "scope": "all"}',
-        b'{"interrupt_id": "q", "answer": "\\ud800"}', b"\xff\xfe", b"[" * 60_000,
-    ],
+NO_ANSWERS = (
+    b"", b"[]", b"{", b'{"interrupt_id": "q"}', b'{"interrupt_id": "q", "answer": ""}',
+    b'{"interrupt_id": "q", "answer": 1}', b'{"interrupt_id": "q", "answer": "a", "scope": "all"}',
+    b'{"interrupt_id": "q", "answer": "\\ud800"}', b"\xff\xfe", b"[" * 60_000,
 )  # fmt: skip
+
+
 async def test_a_body_that_can_be_no_answer_is_refused_and_not_repeated(
-    service: Service, rows: Door, tmp_path: Path, sent: bytes
+    service: Service, rows: Door, tmp_path: Path
 ) -> None:
     _, found = await waiting(rows, tmp_path)
 
-    answer = await service.post(path(found), sent)
+    for sent in NO_ANSWERS:
+        answer = await service.post(path(found), sent)
 
-    assert code(answer) == (422, "invalid")
+        assert code(answer) == (422, "invalid"), sent[:50]
     assert (await shown(service, found))["status"] == "waiting"
 
 
