@@ -7,7 +7,7 @@ ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint e2e outage bench storm crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
+.PHONY: help demo test lint e2e outage bench storm soak crash crash-mutants up lock clean lint-ruff lint-format lint-types lint-imports lint-house moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 15
@@ -39,6 +39,9 @@ bench: .venv/ready-dev ## Measurements; never part of the tests
 
 storm: .venv/ready-dev ## 10,000 alerts in a minute over 20 groups, twice: what comes of them, to the row
 	$(BIN)/python -m bench.storm $(ARGS)
+
+soak: .venv/ready-dev ## 20 alerts a second for ten minutes (ARGS="--minutes N"): how memory and tables grow
+	$(BIN)/python -m bench.storm.soak $(ARGS)
 
 lint: .venv/ready-dev ## Every check of the code, all of them even when one fails
 	@$(MAKE) --no-print-directory --keep-going lint-ruff lint-format lint-types lint-imports lint-house

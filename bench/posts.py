@@ -29,11 +29,14 @@ def storm_service(group: int) -> str:
     return f"storm-{group:02}"
 
 
-def storm_post(number: int, groups: int, starts_at: str, labels: StormLabels) -> bytes:
-    """Write the post `number` of a storm over `groups`: one alert, of a pod that repeats or of one never seen before."""
+def storm_post(number: int, groups: int, starts_at: str, labels: StormLabels, *, first: int = 0) -> bytes:
+    """Write the post `number` of a storm over `groups`, the first of which is `first`.
+
+    It brings one alert, of a pod that repeats or of one never seen before.
+    """
     group, of_group = number % groups, number // groups
     pod = f"{of_group % STORM_PODS}" if labels == "pods" else hashlib.sha256(str(number).encode()).hexdigest()[:12]
-    return post(storm_service(group), starts_at, pods=(pod,))
+    return post(storm_service(first + group), starts_at, pods=(pod,))
 
 
 def post(service: str, starts_at: str, *, pods: Sequence[str] = tuple(map(str, range(ALERTS)))) -> bytes:

@@ -42,7 +42,10 @@ def requests_of(plan: Plan) -> Callable[[int], bytes]:
     """Write every request before the first is sent, and give them by number."""
     wrap = partial(posting, plan.path, host=f"{plan.host}:{plan.port}", token=plan.token)
     if plan.storm is not None:
-        told = [wrap(storm_post(number, plan.groups, plan.starts_at, plan.storm)) for number in range(plan.pace.posts)]
+        told = [
+            wrap(storm_post(number, plan.groups, plan.starts_at, plan.storm, first=plan.first))
+            for number in range(plan.pace.posts)
+        ]
         return told.__getitem__
     if plan.groups:
         known = [wrap(group_post(number, plan.starts_at)) for number in range(plan.groups)]

@@ -60,11 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _end(number: int, _: FrameType | None) -> Never:
+def end(number: int, _: FrameType | None) -> Never:
+    """End as whoever sent the signal expects, through every `finally`."""
     sys.exit(128 + number)
 
 
 if __name__ == "__main__":
     for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, _end)  # so that what was started is stopped
+        signal.signal(each, end)  # so that what was started is stopped
     sys.exit(main())

@@ -30,7 +30,7 @@ QUIET_S = 900.0
 """How long the investigations and their reports may take after the last post."""
 SAMPLE_S = 0.05
 _RUNNING = "select count(*) from investigation where status = 'running'"
-_UNENDED = """
+UNENDED = """
 select count(*) from investigation i
 where i.ended_at is null or exists (
   select from delivery_target t join delivery d using (target_id)
@@ -111,7 +111,7 @@ def storming(storm: Storm) -> Iterator[Ran]:
         _sampling(one.conninfo) as samples,
     ):
         sent = sent_by_process(_plan(one, storm))
-        until(lambda: one.value(_UNENDED) == 0, "all have ended and all reports are sent", QUIET_S)
+        until(lambda: one.value(UNENDED) == 0, "all have ended and all reports are sent", QUIET_S)
         with urllib.request.urlopen(f"{url}/answered", timeout=10) as answer:  # noqa: S310  # our own, on loopback
             completions = int(answer.read())
         yield Ran(storm, one, sent, samples.most, completions)
