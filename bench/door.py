@@ -68,10 +68,16 @@ class TimedActs(ClaimedActs):
 
     @override
     async def model(
-        self, key: str, request: ModelRequest, ask: Callable[[float], Awaitable[Reply]], *, timeout_s: float
+        self,
+        key: str,
+        request: ModelRequest,
+        ask: Callable[[float], Awaitable[Reply]],
+        *,
+        timeout_s: float,
+        most_usd_micros: int = 0,
     ) -> Answered:
         with self._timed():
-            return await super().model(key, request, ask, timeout_s=timeout_s)
+            return await super().model(key, request, ask, timeout_s=timeout_s, most_usd_micros=most_usd_micros)
 
     @override
     async def keep(self, answered: Answered) -> None:

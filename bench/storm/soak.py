@@ -85,9 +85,9 @@ def said(samples: Sequence[Sample], sent: Sent) -> list[str]:
     grown = {name: size - first.tables.get(name, 0) for name, size in last.tables.items()}
     largest = sorted(((size, name) for name, size in grown.items() if size > 0), reverse=True)[:8]
     total = sum(grown.values())
+    p99 = f"p99 {percentile(sent.latencies_ms, 99):,.0f} ms"
     return [
-        f"soak: {last.at / 60:.1f} min at {PER_SECOND:g} alerts/s: {sent.accepted:,} accepted, {sent.others} others, "
-        f"p99 {percentile(sent.latencies_ms, 99):,.0f} ms",
+        f"soak: {last.at / 60:.1f} min at {PER_SECOND:g} alerts/s: {sent.accepted:,} accepted, {sent.others} others, {p99}",
         f"  service {first.service_mb:.0f} -> {last.service_mb:.0f} MiB, second half {service:+.1f} MiB/h",
         f"  worker {first.worker_mb:.0f} -> {last.worker_mb:.0f} MiB, second half {worker:+.1f} MiB/h",
         f"  tables +{total / 2**20:.1f} MiB, {total / max(sent.accepted, 1):,.0f} bytes an alert: "

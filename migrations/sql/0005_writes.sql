@@ -50,8 +50,11 @@ begin
   end loop;
 end $$;
 
--- Adds what an investigation spent since its last totals to its workspace's day and to the installation's.
-create function add_spend(p_workspace text, p_old jsonb, p_new jsonb, p_investigations int) returns void
+-- Adds what an investigation spent since its last totals to its workspace's day and to the installation's. Where the cost
+-- of a turn is not known, the day takes what was reserved for it: `p_reserved` of all turns that are settled now.
+create function add_spend(
+  p_workspace text, p_old jsonb, p_new jsonb, p_investigations int, p_reserved bigint default 0
+) returns void
 language plpgsql as $$
 declare
   turns int := coalesce((p_new ->> 'model_turns')::int, 0) - coalesce((p_old ->> 'model_turns')::int, 0);
@@ -63,6 +66,9 @@ declare
     - coalesce((p_old ->> 'output_tokens')::bigint, 0);
   micros bigint := coalesce((p_new ->> 'usd_micros')::bigint, 0) - coalesce((p_old ->> 'usd_micros')::bigint, 0);
 begin
+  if coalesce((p_new ->> 'turns_of_unknown_cost')::int, 0) > coalesce((p_old ->> 'turns_of_unknown_cost')::int, 0) then
+    micros := greatest(micros, coalesce(p_reserved, 0));
+  end if;
   if (p_investigations, turns, effects, tokens_in, tokens_out, micros) = (0, 0, 0, 0, 0, 0) then
     return;
   end if;
@@ -149,7 +155,8 @@ begin
     perform ring_next(p_workspace);
   end if;
   perform add_spend(p_workspace, old_spend, coalesce(nullif(p -> 'spend', 'null'), old_spend),
-                    (case when 'run_started' = any (p_kinds) then 1 else 0 end));
+                    (case when 'run_started' = any (p_kinds) then 1 else 0 end),
+                    case when nullif(p -> 'spend', 'null') is not null then settle_day(a.investigation_id) end);
   return a.version;
 end $$;
 
@@ -191,7 +198,7 @@ end $$;
 -- Reserve one key, or take over what a dead owner reserved (ports.Effects.reserve).
 create function reserve_effect(
   p_workspace text, p_investigation text, p_owner text, p_generation int, p_attempt int, p_expected_version int,
-  p jsonb, p_max_dispatches int, p_max_others int,
+  p jsonb, p_max_dispatches int, p_max_others int, p_day_ceilings jsonb,
   out answer text, out taken effect
 )
 language plpgsql set search_path = inquest, pg_temp as $$
@@ -248,6 +255,9 @@ begin
   end if;
   if answer in ('fresh', 'moved', 'mine', 'again') then
     perform check_not_halted(p_workspace);
+  end if;
+  if answer in ('fresh', 'moved') then
+    perform reserve_day(p_workspace, p_investigation, new_key, (p ->> 'most_usd_micros')::bigint, p_day_ceilings);
   end if;
   select * into taken from effect x
   where x.investigation_id = p_investigation

@@ -34,6 +34,7 @@ FILES = (
     "0021_halt.sql",
     "0022_answer.sql",
     "0023_retention.sql",
+    "0024_day_ledger.sql",
 )
 """Every file of `sql/`, in the order of execution. A new file is added here; a test compares the two."""
 

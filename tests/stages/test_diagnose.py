@@ -113,7 +113,13 @@ class RecordingActs:
         return {digest: self.stored[digest] for digest in digests}
 
     async def model(
-        self, key: str, request: ModelRequest, ask: Callable[[float], Awaitable[Reply]], *, timeout_s: float
+        self,
+        key: str,
+        request: ModelRequest,
+        ask: Callable[[float], Awaitable[Reply]],
+        *,
+        timeout_s: float,
+        most_usd_micros: int = 0,
     ) -> Answered:
         self.timeouts.append(timeout_s)
         receipt = Receipt(key=key, fingerprint=DIGEST, outcome_digest=DIGEST)

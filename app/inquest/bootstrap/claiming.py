@@ -83,7 +83,7 @@ class Claiming:
 
     async def _acts(self, claimed: Claimed, guard: LeaseGuard) -> ClaimedActs:
         workspace = self._workspace(claimed)
-        journal = PostgresJournal(self.database, workspace.name)
+        journal = PostgresJournal(self.database, workspace.name, workspace.ceilings)
         chronicle = await journal.load(claimed.fence.investigation_id)
         return ClaimedActs(chronicle, self._terms(claimed, guard, workspace), journal, journal)
 

@@ -23,7 +23,7 @@ class Reservation(Value):
     """The intent to act under `key`: a path of our own ordinals (seed/2, turn/7/call/3, diagnose/1).
 
     `fingerprint` is the digest of the canonical request with its context. The same key never means two
-    requests. `timeout_ms` bounds the act.
+    requests. `timeout_ms` bounds the act; `most_usd_micros` is what it may cost at most, in millionths of a dollar.
     """
 
     key: str = Field(pattern=KEY_PATTERN)
@@ -31,6 +31,7 @@ class Reservation(Value):
     fingerprint: Digest
     tool_call_id: str = ""
     timeout_ms: int = Field(default=30_000, gt=0)
+    most_usd_micros: int = Field(default=0, ge=0)
 
 
 class Receipt(Value):

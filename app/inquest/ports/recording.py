@@ -177,11 +177,18 @@ class Acts(Protocol):
         """Commit in one transaction at the current version, and take the new events into the chronicle."""
 
     async def model(
-        self, key: str, request: ModelRequest, ask: Callable[[float], Awaitable[Reply]], *, timeout_s: float
+        self,
+        key: str,
+        request: ModelRequest,
+        ask: Callable[[float], Awaitable[Reply]],
+        *,
+        timeout_s: float,
+        most_usd_micros: int = 0,
     ) -> Answered:
         """Reserve `key` for `request`, ask (with the seconds left), and give the answer, not yet committed.
 
-        A committed key gives its stored reply without asking. tenacity owns the attempts inside; when they
+        `most_usd_micros` is set aside of the day's dollars until what it cost is committed; BudgetExhausted when
+        that much is not left. A committed key gives its stored reply without asking. tenacity owns the attempts inside; when they
         are used up the outcome is ModelFailed.
         """
 

@@ -115,7 +115,13 @@ class ClaimedActs:
     # ---- models
 
     async def model(
-        self, key: str, request: ModelRequest, ask: Callable[[float], Awaitable[Reply]], *, timeout_s: float
+        self,
+        key: str,
+        request: ModelRequest,
+        ask: Callable[[float], Awaitable[Reply]],
+        *,
+        timeout_s: float,
+        most_usd_micros: int = 0,
     ) -> Answered:
         """Reserve `key`, ask, and give the answer, not yet committed; a committed key answers from its receipt.
 
@@ -127,6 +133,7 @@ class ClaimedActs:
             kind=EffectKind.MODEL,
             fingerprint=model_fingerprint(request),
             timeout_ms=max(int(timeout_s * 1000), 1),
+            most_usd_micros=most_usd_micros,
         )
         self._pace.check()
         taken = await self._take(reservation)

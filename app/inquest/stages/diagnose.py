@@ -149,11 +149,13 @@ class _Asking:
         The loop has set aside what a last turn, this and its repair cost; beyond it nothing is bought.
         """
         left_s = (fold.deadline(self.state) - self.acts.clock.now()).total_seconds()
+        most = Cost(tokens=0, usd_micros=0)
         if not _is_committed(self.acts, key):
             if left_s < SHORTEST_ASK_S:
                 return ModelFailed(kind="deadline", message="no time was left to ask it")
             # In a thread, as in the loop: counting tokens takes a while.
-            short = await asyncio.to_thread(self._short_of, request, used)
+            most = await asyncio.to_thread(self._most_of, request)
+            short = self._short_of(most, used)
             if short is not None:
                 return _no_budget(short)
 
@@ -161,22 +163,31 @@ class _Asking:
             return await self.kit.investigator.diagnose(request, self.view, timeout_s=seconds)
 
         try:
-            answered = await self.acts.model(key, request, ask, timeout_s=min(timeout_s, max(left_s, SHORTEST_ASK_S)))
+            answered = await self.acts.model(
+                key,
+                request,
+                ask,
+                timeout_s=min(timeout_s, max(left_s, SHORTEST_ASK_S)),
+                most_usd_micros=most.usd_micros,
+            )
         except BudgetExhausted as spent:
             return _no_budget(spent)
         if answered.fresh:
             await self.acts.keep(answered)
         return answered.outcome
 
-    def _short_of(self, request: ModelRequest, used: Cost) -> BudgetExhausted | None:
-        """Name the ceiling that this request could cross, dollars in dollars."""
-        limits = self.state.limits
-        ask = most_of(
+    def _most_of(self, request: ModelRequest) -> Cost:
+        """Give the most that this request may cost."""
+        return most_of(
             self.kit.count_tokens(request),
-            answer_tokens(limits),
+            answer_tokens(self.state.limits),
             self.kit.price,
             dearest_usd_micros=self.view.dearest_turn_usd_micros,
         )
+
+    def _short_of(self, ask: Cost, used: Cost) -> BudgetExhausted | None:
+        """Name the ceiling that such a request could cross, dollars in dollars."""
+        limits = self.state.limits
         match short_of(used, ask, limits):
             case "max_tokens":
                 return BudgetExhausted("max_tokens", used=used.tokens, allowed=limits.max_tokens)

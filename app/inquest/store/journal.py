@@ -12,6 +12,7 @@ from inquest.domain.budget import MAX_DISPATCHES, MAX_OTHER_MODEL_TURNS
 from inquest.domain.effect import EffectRow, Receipt, Reservation
 from inquest.domain.event import EVENT_SCHEMA_VERSION, InterruptRaised, RunStarted, RunSucceeded
 from inquest.domain.fence import Fence
+from inquest.domain.intake import DailyCeilings
 from inquest.errors import InvariantBroken, NotFound
 from inquest.ports import Again, Chronicle, Fresh, Known, Moved, ReserveAnswer, Spent, Write
 from inquest.store.chain import StoredEvent, read_chain
@@ -42,7 +43,7 @@ _RESERVE = """
 select answer, (taken).key, (taken).fingerprint, (taken).dispatches, (taken).outcome_digest,
   (taken).provider_request_id, (taken).provider_response_id
 from inquest.reserve_effect(%(workspace)s, %(id)s, %(owner)s, %(generation)s, %(attempt)s, %(expected_version)s,
-  %(p)s::jsonb, %(max_dispatches)s, %(max_others)s)
+  %(p)s::jsonb, %(max_dispatches)s, %(max_others)s, %(day_ceilings)s::jsonb)
 """
 _RECEIVE = """
 select inquest.receive_effect(%(workspace)s, %(id)s, %(owner)s, %(generation)s, %(attempt)s, %(key)s,
@@ -58,9 +59,14 @@ class PostgresJournal:
     `receive` may be repeated as they are; after `commit`, load and look.
     """
 
-    def __init__(self, database: Database, workspace: str) -> None:
+    def __init__(self, database: Database, workspace: str, ceilings: DailyCeilings | None = None) -> None:
+        """`ceilings` are those of a day: a model turn that could cross one is not reserved."""
         self._database = database
         self._workspace = workspace
+        found = ceilings or DailyCeilings()
+        self._day_ceilings = json.dumps(
+            {"workspace": found.workspace_usd_micros, "installation": found.installation_usd_micros}
+        )
         self._content = PostgresContent(database, workspace)
 
     async def load(self, investigation_id: str) -> Chronicle:
@@ -114,6 +120,7 @@ class PostgresJournal:
             "p": json.dumps(reservation.model_dump(mode="json")),
             "max_dispatches": MAX_DISPATCHES,
             "max_others": MAX_OTHER_MODEL_TURNS,
+            "day_ceilings": self._day_ceilings,
         }
         found = await self._database.row(_RESERVE, parameters)
         if found is None:

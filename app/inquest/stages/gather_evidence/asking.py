@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from inquest.domain.transcript import ModelRequest, Reply
 from inquest.errors import ModelError
 from inquest.ports import LoopView, ModelFailure
+from inquest.stages.cost import most_of
 from inquest.stages.gather_evidence.context import eviction_order, evictions, fewest
 from inquest.stages.gather_evidence.kit import GatherKit
-from inquest.stages.gather_evidence.limits import room_tokens
+from inquest.stages.gather_evidence.limits import answer_tokens, room_tokens
 from inquest.stages.gather_evidence.state import LoopState
 from inquest.stages.gather_evidence.view import loop_view, with_evicted
 
@@ -38,6 +39,12 @@ class Question:
         self._shrunk = False
         self.first = self._write(())
         self.sent = self.first
+
+    @property
+    def most_usd_micros(self) -> int:
+        """Give what it may cost at most, in millionths of a dollar."""
+        written, dearest = answer_tokens(self._state.investigation.limits), self._state.dearest_turn_usd_micros
+        return most_of(self.first.tokens, written, self._kit.price, dearest_usd_micros=dearest).usd_micros
 
     def must_evict(self) -> tuple[str, ...]:
         """Give the paths to evict before this may be asked; () when it fits as it is."""

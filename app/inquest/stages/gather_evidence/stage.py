@@ -204,7 +204,11 @@ class _Loop:
     async def _ask(self, step: Ask, question: Question) -> Gathered | None:
         try:
             answered = await self._acts.model(
-                step.key, question.first.request, question.ask, timeout_s=self._turn_timeout_s()
+                step.key,
+                question.first.request,
+                question.ask,
+                timeout_s=self._turn_timeout_s(),
+                most_usd_micros=question.most_usd_micros,
             )
         except BudgetExhausted as refused:
             reached = as_ceiling(refused, step.turn)

@@ -29,8 +29,10 @@ CEILINGS: dict[str, StopReason] = {
     "deadline_at": "deadline",
     "max_model_turns": "max_turns",
     "max_connector_effects": "max_calls",
+    "workspace_usd_a_day": "max_usd",
+    "installation_usd_a_day": "max_usd",
 }
-"""The store's names of ceilings."""
+"""The store's names of ceilings. Dollars are those of the investigation, or of the day."""
 
 NUDGES: dict[str, str] = {
     "stagnant": (
