@@ -1,13 +1,15 @@
 """Who may run next, and what an attempt costs (design 6 "The claim decides", design 10 "Claim")."""
 
+from collections import Counter
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
 from inquest.domain.investigation import Status
+from inquest.store.investigations import PostgresInvestigations
 from inquest.store.lease import BACKOFF_S, FREE_STALLS, ClaimLimits, backoff
-from tests.store.builders import Either, Store, interrupt_raised, nudge, run_started, succeeded, write
+from tests.store.builders import Either, Store, interrupt_raised, nudge, opening, run_started, succeeded, write
 
 ONE = ClaimLimits(max_running=1)
 
@@ -242,6 +244,24 @@ async def test_the_workspace_with_the_fewest_running_goes_first(store: Store) ->
     await rival.database.aclose()
     assert [str(name).split("-")[0] for name in found[:6]] == ["acme", "rival"] * 3
     assert found[6] is None
+
+
+async def test_of_twenty_workspaces_in_a_storm_each_gets_its_turn(store: Store) -> None:
+    names = [f"ws-{number:02}" for number in range(20)]
+    for workspace in names:
+        store.add_episode(f"episode-{workspace}", workspace)
+        opened = 30 if workspace == "ws-00" else 2
+        for number in range(opened):
+            await PostgresInvestigations(store.database, workspace).open(
+                opening(f"{workspace}-{number}", episode_id=f"episode-{workspace}")
+            )
+
+    found = [await store.claims.claim(f"owner-{number}", limits=ClaimLimits(max_running=4)) for number in range(42)]
+
+    got = Counter(claim.identity.workspace_id for claim in found[:20] if claim is not None)
+    assert got == dict.fromkeys(names, 1), "none waits for the backlog of another"
+    got = Counter(claim.identity.workspace_id for claim in found if claim is not None)
+    assert got == {**dict.fromkeys(names, 2), "ws-00": 4}
 
 
 async def test_a_claim_can_be_restricted_to_one_workspace(store: Store) -> None:
