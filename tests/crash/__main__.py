@@ -50,7 +50,7 @@ class Progress:
 def tell_of(played: Played, seconds: float) -> None:
     """Say what broke in a run, and how to do it alone."""
     schedule = played.schedule
-    say(f"BROKEN after {seconds:.0f} s: {schedule.words()}")
+    say(f"{'BROKEN' if played.is_broken else 'LATE'} after {seconds:.0f} s: {schedule.words()}")
     for breach in played.breaches:
         say(f"    {breach.kind}: {breach.words}")
     say(f'    alone: make crash ARGS="--only {schedule.name} --seed {schedule.seed}"')
@@ -68,7 +68,7 @@ async def matrix(seed: int, schedules: int, lanes: int) -> int:
     vacuous = others.of(Kind.VACUOUS) + killed.of(Kind.VACUOUS)
     if vacuous:
         say(f"{vacuous} runs never came to their point")
-    say(f"crash beside: {_kinds(more)}: {others.words()}")
+    say(f"crash beside: {_kinds(more)}: {others.words()}, {others.late} {Kind.LATE}")
     say(f"crash: {killed.words()}")
     return 1 if others.breached or killed.breached else 0
 
@@ -90,8 +90,8 @@ async def alone(name: str, seed: int) -> int:
     if played.breaches:
         tell_of(played, seconds)
         say(played.logs)
-    say(f"{'broken' if played.breaches else 'holds'} after {seconds:.1f} s, {where.nursery.cpu_s:.1f} s of CPU")
-    return 1 if played.breaches else 0
+    say(f"{'broken' if played.is_broken else 'holds'} after {seconds:.1f} s, {where.nursery.cpu_s:.1f} s of CPU")
+    return 1 if played.is_broken else 0
 
 
 async def mutants(seed: int, lanes: int) -> int:

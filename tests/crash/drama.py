@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,11 @@ class Played:
     breaches: list[Breach] = field(default_factory=list)
     logs: str = ""
     """The ends of the logs, where something broke."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Say whether a truth does not hold; a send that was let go late is told, and breaks none."""
+        return any(one.kind is not Kind.LATE for one in self.breaches)
 
 
 async def play(schedule: Schedule, clone: Clone, nursery: Nursery, *, patience_s: float = PATIENCE_S) -> Played:
@@ -249,6 +255,7 @@ class _Drama:
             if child is not self.victim:
                 child.send(signal.SIGKILL)
                 await child.ended.wait()
+        self.house.continued_at = time.time()
         self.victim.go_on()
         await self.house.post(f"CrashMatrix{self.schedule.alerts + 1}", "critical")
         await self._quiet()

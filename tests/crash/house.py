@@ -58,6 +58,8 @@ class House:
     blows: int = 0
     """How often something was done to a process that may cost one repeated call."""
     was_asked_to_leave: bool = False
+    continued_at: float | None = None
+    """When a process that had stood still past its lease was continued (seconds since 1970)."""
 
     @property
     def reports(self) -> Path:

@@ -64,13 +64,15 @@ class Count:
     """What runs came to: counted, never assumed."""
 
     runs: int = 0
-    blows: int = 0
+    late: int = 0
+    """First sends of processes that were continued after their deadline: told, and no breach."""
     breached: list[Played] = field(default_factory=list)
 
     def add(self, played: Played) -> None:
         """Count one."""
         self.runs += 1
-        if played.breaches:
+        self.late += sum(one.kind is Kind.LATE for one in played.breaches)
+        if played.is_broken:
             self.breached.append(played)
 
     def of(self, kind: Kind) -> int:

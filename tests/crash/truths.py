@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +21,7 @@ class Kind(StrEnum):
     DUPLICATE = "duplicate effects"
     MISMATCH = "mismatched replays"
     VACUOUS = "never came to its point"
+    LATE = "late first sends of a continued process"
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,16 @@ def _is_equal(printed: str) -> bool:
 
 def _of_messages(house: House, names: Iterable[str]) -> Iterator[Breach]:
     """Check that each investigation has one root, one reply and one note, and that no text replaced a newer one."""
-    first_messages = Counter(slack.first_messages(house.vendors.slack.messages))
-    notes = Counter(note.markers[0].partition("/")[0] for note in house.vendors.gitlab.on() if note.markers)
+    came = defaultdict[str, list[float]](list)
+    for message in house.vendors.slack.messages:
+        came[slack.first_messages([message])[0]].append(float(message.ts))
+    for note in house.vendors.gitlab.on():
+        came[f"{note.markers[0].partition('/')[0]}#note"].append(note.created_at.timestamp())
     for name in names:
-        for part in ("thread", "report"):
-            if first_messages[f"{name}#{part}"] != 1:
-                yield _twice_or_never(first_messages[f"{name}#{part}"], f"Slack's {part} of {name}")
-        if notes[name] != 1:
-            yield _twice_or_never(notes[name], f"the note of {name}")
+        for part in ("thread", "report", "note"):
+            times = came[f"{name}#{part}"]
+            if len(times) != 1:
+                yield Breach(_kind_of(times, house.continued_at), f"{part} of {name} is there {len(times)} times")
     for message in house.vendors.slack.messages:
         if not slack.is_never_older(message):
             yield Breach(Kind.DUPLICATE, f"a Slack message went back: {message.markers}")
@@ -155,8 +158,17 @@ def _of_messages(house: House, names: Iterable[str]) -> Iterator[Breach]:
             yield Breach(Kind.DUPLICATE, f"a note went back: {note.markers}")
 
 
-def _twice_or_never(count: int, what: str) -> Breach:
-    return Breach(Kind.DUPLICATE if count else Kind.LOST, f"{what} is there {count} times")
+def _kind_of(times: list[float], continued_at: float | None) -> Kind:
+    """Say what it is when a first message did not come once.
+
+    One that a continued process let go, which stood still while its request left, is the limit that the page on
+    durability names: no fence reaches it, and it is counted apart.
+    """
+    if not times:
+        return Kind.LOST
+    *before, last = sorted(times)
+    late = continued_at is not None and last >= continued_at and len(before) == 1
+    return Kind.LATE if late else Kind.DUPLICATE
 
 
 def _of_folders(reports: Path, names: Iterable[str]) -> Iterator[Breach]:

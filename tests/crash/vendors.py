@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,15 +24,22 @@ from tests.fakes.slack import FakeSlack
 
 CALLS = (3, 2)
 """How many calls each turn makes; the turn after these is the last one, and makes none."""
+MODEL_HELD_S, NOTE_HELD_S = 20.0, 1.5
+"""Well within the time that a model's call, and a send with the nursery's clocks, may take."""
 TURNS = len(CALLS) + 1
 ALERT = re.compile(r"CrashMatrix\d+")
 _OURS = re.compile(r'crash_series\{.*alert="(?P<alert>\w+)".*turn="(?P<turn>\d)".*call="(?P<call>\d)"')
 
 
 class Held:
-    """A door that somebody may close: who comes to it waits until it is opened, and that somebody came is seen."""
+    """A door that somebody may close: who comes to it waits until it is opened, and that somebody came is seen.
 
-    def __init__(self) -> None:
+    It opens by itself for who has waited `most_s`: a request that is done long after its sender gave it up is a
+    trouble of its own, which no sender can find.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
         self._open = asyncio.Event()
         self._open.set()
         self.someone_came = asyncio.Event()
@@ -49,7 +56,8 @@ class Held:
         """Wait until it is open."""
         if not self._open.is_set():
             self.someone_came.set()
-            await self._open.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._open.wait(), self._most_s)
 
 
 @dataclass
@@ -62,8 +70,8 @@ class Vendors:
     """By alert: how often each request came, by its digest."""
     asked_series: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each call of a turn came, by alert and effect key."""
-    at_model: Held = field(default_factory=Held)
-    at_notes: Held = field(default_factory=Held)
+    at_model: Held = field(default_factory=lambda: Held(MODEL_HELD_S))
+    at_notes: Held = field(default_factory=lambda: Held(NOTE_HELD_S))
     sources_url: str = ""
     slack_url: str = ""
     gitlab_url: str = ""
