@@ -52,6 +52,17 @@ class SafetyContract(Contract):
                 assert isinstance((await self.read(connector, query)).outcome, Ok)
                 assert code(await late) is FailureCode.TIMEOUT
 
+    async def test_thirty_two_hung_calls_end_in_their_time_beside_a_peer_and_leave_the_source_free(self) -> None:
+        async with self.connected(Hang()) as (fake, connector), self.connected() as (_, other):
+            _, query = self.tools(connector)[0]
+            slow = query.but(budget=QueryBudget(timeout_ms=1_000))
+            hung = [asyncio.create_task(self.read(connector, slow)) for _ in range(32)]
+            assert isinstance((await self.read(other, query)).outcome, Ok)
+            assert {code(one) for one in await asyncio.gather(*hung)} == {FailureCode.TIMEOUT}
+
+            fake.handler = self.harness.good
+            assert isinstance((await self.read(connector, query)).outcome, Ok)
+
     async def test_a_cancel_passes_and_is_no_timeout(self) -> None:
         async with self.connected(Hang()) as (fake, connector):
             tool, query = self.tools(connector)[0]

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inquest.domain.failure import MAX_RETRY_AFTER_MS, Failure, FailureCode
+from inquest.domain.value import Json
+from inquest.wire import answer as module
 from inquest.wire.answer import MAX_JSON_DEPTH, Answer, read_json, retry_after_ms, status_failure
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -105,3 +107,15 @@ def test_a_pair_of_surrogates_is_one_character() -> None:
 
 def test_the_body_is_in_no_repr() -> None:
     assert "secret words" not in repr(answer(b"secret words"))
+
+
+def test_other_threads_may_run_wherever_an_object_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[object] = []
+
+    def seen(pairs: list[tuple[str, Json]]) -> Json:
+        ended.append(len(pairs))
+        return dict(pairs)
+
+    monkeypatch.setattr(module, "_object", seen)
+    assert read_json(answer(b'[{"a": {}}, {"a": 1, "b": 2}]')) == [{"a": {}}, {"a": 1, "b": 2}]
+    assert ended == [0, 1, 2]
