@@ -47,7 +47,7 @@ class DoorLimits(Value):
     read_timeout_s: float = 10.0
     """For a whole body: Alertmanager itself gives up after 10 s."""
     small_body_bytes: int = 32_768
-    """A body over this is parsed in a thread: the worst one of 256 KiB is 50 ms of work (ADR 0024)."""
+    """A body over this is parsed in a thread: the worst one of 256 KiB is 0.3 s of work (ADR 0024)."""
     large_body_bytes: int = 262_144
     """A body over this, or a compressed one, waits for a slot to be inflated and parsed in."""
     large_at_once: int = 2
