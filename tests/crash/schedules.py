@@ -10,6 +10,8 @@ from typing import Literal
 from inquest.crash import CrashAt, CrashPoint, Ending
 
 SCHEDULES = 20
+WHOLE = 10
+"""With so many schedules, what is beside the kills is done at every point."""
 MAX_ALERTS = 3
 SECOND_KILL_SHARE = 0.3
 TWICE_WRITTEN_SHARE = 0.25
@@ -146,13 +148,15 @@ def kills(seed: int, schedules: int) -> list[Schedule]:
 def beside(seed: int, schedules: int) -> list[Schedule]:
     """Give what is done beside: zombies at each point, drains in workers, restarts of Postgres at three points.
 
-    Of each kind one for every ten schedules, or part of ten.
+    Of each kind one for every ten schedules. Fewer than ten have zombies and drains at every third point: which third
+    is the seed's.
     """
     rounds = range(1, (schedules + 9) // 10 + 1)
-    drains = [point for point, about in POINTS.items() if about.who == "worker" and point is not CrashPoint.C24]
+    zombies = list(POINTS) if schedules >= WHOLE else list(POINTS)[seed % 3 :: 3]
+    drains = [point for point in zombies if POINTS[point].who == "worker" and point is not CrashPoint.C24]
     return [
         *(schedule(point, number, seed, Blow.POSTGRES) for number in rounds for point in POSTGRES_POINTS),
-        *(schedule(point, number, seed, Blow.ZOMBIE) for number in rounds for point in POINTS),
+        *(schedule(point, number, seed, Blow.ZOMBIE) for number in rounds for point in zombies),
         *(schedule(point, number, seed, Blow.DRAIN) for number in rounds for point in drains),
     ]
 

@@ -20,11 +20,17 @@ def test_the_matrix_is_twenty_kills_at_each_of_the_24_points() -> None:
 
 
 def test_beside_it_every_point_has_a_zombie_and_three_a_restart_of_postgres() -> None:
-    drawn = beside(1, 3)
+    drawn = beside(1, 10)
 
     assert {one.point for one in drawn if one.blow is Blow.ZOMBIE} == set(CrashPoint)
     assert {one.point for one in drawn if one.blow is Blow.POSTGRES} == set(POSTGRES_POINTS)
     assert {one.at.ending for one in drawn} == {Ending.STOP}
+
+
+def test_three_seeds_of_the_short_form_have_a_zombie_at_every_point() -> None:
+    drawn = [one for seed in range(3) for one in beside(seed, 3)]
+
+    assert Counter(one.point for one in drawn if one.blow is Blow.ZOMBIE) == dict.fromkeys(CrashPoint, 1)
 
 
 @pytest.mark.parametrize("seed", range(5))
