@@ -25,7 +25,7 @@ e2e: .venv/ready-dev ## Tests with whole processes and a real Prometheus and Ale
 	sh tools/install_e2e_servers.sh
 	$(PYTEST) -m e2e -n 2 --dist loadfile $(ARGS)
 
-crash: .venv/ready-dev ## Real processes killed at 24 named points, 20 schedules each (ARGS="--schedules 3" is CI's form)
+crash: .venv/ready-dev ## Real processes killed at 24 named points, 20 schedules each (ARGS="--schedules 3" is the short form)
 	$(BIN)/python -m tests.crash $(ARGS)
 
 crash-mutants: .venv/ready-dev ## The guards of durability taken out one at a time: each must turn the matrix red
