@@ -109,7 +109,8 @@ create function put_back_the_dead(
 language sql as $$
   update investigation i
   set status = 'queued', owner_id = null, lease_expires_at = null,
-      not_before = clock_timestamp() + backoff(i.attempt, p_max_attempts)
+      not_before = clock_timestamp() + backoff(i.attempt, p_max_attempts),
+      rung_at = null -- the bell that brought this claim is spent: the next one is due with not_before
   where i.investigation_id in (
     select x.investigation_id from investigation x
     where x.workspace = p_workspace and x.status = 'running' and x.lease_expires_at <= clock_timestamp()

@@ -137,6 +137,31 @@ async def test_everything_finishes_although_the_queue_was_wiped(house: House) ->
     assert len(await house.world.calls()) == 6
 
 
+async def test_a_bell_for_a_dead_owners_lease_is_not_lost_on_a_worker_that_began_just_now(house: House) -> None:
+    await open_with_target(house)
+    await house.store.claimed("died")
+    # It had got somewhere, so that its death costs no wait; and the sweep rings no more, as for 5 s after a bell.
+    house.store.look(
+        "update investigation set claimed_version = -1, lease_expires_at = clock_timestamp(), "
+        "rung_at = clock_timestamp() + interval '1 hour'"
+    )
+    async with house.working(house.worker()):
+        await house.ended("inv-1")
+    assert (house.row()["status"], house.row()["generation"]) == ("succeeded", 2)
+
+
+async def test_who_died_without_a_step_is_rung_for_again_as_soon_as_its_wait_is_over(house: House) -> None:
+    await open_with_target(house)
+    await house.store.claimed("died")
+    house.store.look("update investigation set lease_expires_at = clock_timestamp(), rung_at = clock_timestamp()")
+
+    assert await house.store.claims.claim("next") is None
+
+    row = house.row()
+    assert (row["status"], row["rung_at"]) == ("queued", None)
+    assert row["not_before"] is not None
+
+
 # ---- order
 
 

@@ -32,6 +32,11 @@ class Outage:
         self._over_at = time.monotonic() + self._lease_s
 
     @property
+    def left_s(self) -> float:
+        """Give how long it is until it is over, if the database goes on answering."""
+        return max(0.0, self._over_at - time.monotonic())
+
+    @property
     def over(self) -> bool:
         """Say whether it has answered for one lease length: an expired lease is a dead owner's again."""
         return time.monotonic() >= self._over_at

@@ -90,9 +90,16 @@ class Running:
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` in a task of its own. A caller that is cancelled leaves it running."""
         task = asyncio.ensure_future(_awaited(work))
+        self._keep(task)
+        await asyncio.shield(task)
+
+    def begin(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Begin `work` in a task of its own, for nobody who waits for it."""
+        self._keep(asyncio.ensure_future(_awaited(work)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        await asyncio.shield(task)
 
     async def drain(self, grace_s: float, *, cut_s: float) -> None:
         """Give what runs `grace_s` to end, then cancel it; give that `cut_s`, then cancel it for good."""

@@ -85,6 +85,7 @@ class Worker:
         self._sweeper = Sweeper(parts.sweep, self._outage, parts.metrics, retention=parts.retention)
         self._slots = asyncio.Semaphore(options.concurrency)
         self._running = Running()
+        self._later: asyncio.TimerHandle | None = None
         self._draining = False
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -113,6 +114,8 @@ class Worker:
         self._draining = True
         self._keeper.drain()
         self._deliveries.drain()
+        if self._later is not None:
+            self._later.cancel()
         for lane in lanes:
             lane.cancel()
         await self._running.drain(self._options.drain_grace_s, cut_s=LET_GO_S)
@@ -148,8 +151,11 @@ class Worker:
             if self._draining:
                 return
             asked_at = time.monotonic()
-            claimed = await self._claim()
+            take_expired = self._outage.over
+            claimed = await self._claim(take_expired=take_expired)
             if claimed is None:
+                if not take_expired:
+                    self._look_later()
                 return
             reached(CrashPoint.C06)
             guard = LeaseGuard(claimed, asked_at=asked_at, lease=self._options.lease)
@@ -158,10 +164,20 @@ class Worker:
                 log().info("claimed", generation=fence.generation, attempt=fence.attempt)
                 await self._hold(claimed, guard)
 
-    async def _claim(self) -> Claimed | None:
+    def _look_later(self) -> None:
+        """Claim once more when expired leases may be taken: the bell that was for one is not rung again for 5 s."""
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(self._outage.left_s, self._look_now)
+
+    def _look_now(self) -> None:
+        self._later = None
+        if not self._draining:
+            self._running.begin(self._take_next)
+
+    async def _claim(self, *, take_expired: bool) -> Claimed | None:
         """Claim; a worker that is cut while it claims gives back what it got."""
         claiming = asyncio.ensure_future(
-            self._claims.claim(self.owner_id, lease=self._options.lease, take_expired=self._outage.over)
+            self._claims.claim(self.owner_id, lease=self._options.lease, take_expired=take_expired)
         )
         try:
             return await asyncio.shield(claiming)
