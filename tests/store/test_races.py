@@ -24,6 +24,7 @@ from tests.store.builders import (
     run_started,
     write,
 )
+from tests.waiting import until
 
 ROUNDS = 50
 RACERS = 4
@@ -100,7 +101,10 @@ async def test_of_two_owners_racing_for_a_key_exactly_one_acts(racers: list[Stor
         await first.claims.expire(name)
 
         async def as_new_owner() -> ReserveAnswer:
-            fence = (await second.claimed("owner-2", limits=MANY)).fence
+            # A claim passes over a row that somebody holds, as the other's reserve does for a moment.
+            claimed = await until(lambda: second.claims.claim("owner-2", limits=MANY))
+            assert claimed is not None
+            fence = claimed.fence
             return await second.journal.reserve(fence, 2, query("seed/1"))
 
         found = await at_once(as_new_owner(), first.journal.reserve(stale, 2, query("seed/1")))

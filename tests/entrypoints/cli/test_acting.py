@@ -134,6 +134,10 @@ async def test_a_delete_names_what_stays(here: Installation) -> None:
         " values ('t', %s, 'default', 'slack#thread', E'C1/\x1b[2J1')",
         found,
     )
+    here.posts.change(
+        "insert into inquest.delivery (target_id, revision, kind, state, reference)"
+        " values ('t', 1, 'report', 'sent', E'C1/\x1b[2J1')"
+    )
 
     ran = await here.run("delete", found, "--yes")
 
