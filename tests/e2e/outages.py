@@ -19,6 +19,7 @@ import httpx2
 from inquest.store.embedded import EmbeddedPostgres, start
 from inquest.store.embedded.postmaster import find_running
 from inquest.store.migrate import upgrade
+from tests.freezing import processes_of, send_each
 from tests.postgres import SETTINGS, fast_folder
 from tests.waiting import until
 
@@ -48,16 +49,11 @@ class Restarting:
 
     def freeze(self) -> None:
         """Stop all of its processes; its host goes on to take connections and to acknowledge what is sent."""
-        (pid_file,) = self._base.rglob("postmaster.pid")
-        postmaster = int(pid_file.read_text().split()[0])
-        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-        self._frozen = [postmaster, *map(int, children)]
-        for pid in self._frozen:
-            os.kill(pid, signal.SIGSTOP)
+        self._frozen = processes_of(self._base)
+        send_each(self._frozen, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        for pid in self._frozen:
-            os.kill(pid, signal.SIGCONT)
+        send_each(self._frozen, signal.SIGCONT)
         self._frozen = []
 
     def end(self) -> None:

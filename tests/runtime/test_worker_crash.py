@@ -1,7 +1,6 @@
 """Workers in processes of their own: killed, asked to leave, and left without a database."""
 
 import asyncio
-import os
 import shutil
 import signal
 import tempfile
@@ -13,6 +12,7 @@ import pytest
 
 from inquest.store.embedded import EmbeddedPostgres, start
 from inquest.store.migrate import upgrade
+from tests.freezing import processes_of, send_each
 from tests.postgres import SETTINGS
 from tests.runtime.houses import PATIENCE_S, House, kill, prepared
 
@@ -109,14 +109,6 @@ async def test_a_worker_lives_on_when_postgres_restarts_under_it() -> None:
         assert worker.returncode is None
 
 
-def processes_of(base: Path) -> list[int]:
-    """List the server's processes: its postmaster and what that started."""
-    (pid_file,) = base.rglob("postmaster.pid")
-    postmaster = int(pid_file.read_text().split()[0])
-    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    return [postmaster, *map(int, children)]
-
-
 async def test_a_worker_that_is_asked_to_leave_while_the_database_is_gone_leaves() -> None:
     async with (
         own_server() as (_, server),
@@ -142,14 +134,12 @@ async def test_a_worker_that_is_asked_to_leave_while_the_database_hangs_leaves()
         worker = await house.worker(grace_s=0.5)
         await house.reached("call/2")
         frozen = processes_of(base)
-        for pid in frozen:
-            os.kill(pid, signal.SIGSTOP)
+        send_each(frozen, signal.SIGSTOP)
         try:
             worker.terminate()
             assert await asyncio.wait_for(worker.wait(), PATIENCE_S) == 0
         finally:
-            for pid in frozen:
-                os.kill(pid, signal.SIGCONT)
+            send_each(frozen, signal.SIGCONT)
 
 
 # ---- deliveries
